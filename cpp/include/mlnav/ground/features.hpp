@@ -1,0 +1,71 @@
+// What the planner reads off the heightmap besides ACE: a coarse costmap of plane-fit tilt and
+// roughness (ENav's goodness map; facts.md section 1), and Sobel gradient risk (Abcouwer 2021).
+#pragma once
+
+#include <cstdint>
+
+#include "mlnav/ground/grid.hpp"
+
+namespace mlnav {
+
+struct CostmapConfig {
+  int coarsening = 4;                 // heightmap cells per costmap cell, each way (0.1 -> 0.4 m)
+  double patch_half_width_m = 1.0;    // plane fit over a square of this half width: rover-sized
+  double tilt_scale_rad = 0.349066;   // 20 deg: cost per metre = 1 + (tilt/scale)^2 + rough/scale
+  double roughness_scale_m = 0.08;
+  double tilt_limit_rad = 0.523599;   // 30 deg: steeper patches cost infinity
+  double unknown_cost = 1.4;          // per metre over unseen cells: above known flat ground
+};
+
+Fault validate(const CostmapConfig& config) noexcept;
+
+// Coarse grid that covers the heightmap: cell (cx, cy) covers heightmap cells
+// [cx*k, min((cx+1)*k, nx)) and likewise in y.
+struct CoarseGrid {
+  int nx = 0;
+  int ny = 0;
+  double origin_x_m = 0.0;  // centre of cell (0, 0)
+  double origin_y_m = 0.0;
+  double resolution_m = 0.0;
+  int cells() const noexcept { return nx * ny; }
+};
+
+CoarseGrid coarse_grid(const GridView& grid, int coarsening) noexcept;
+
+struct Costmap {
+  CoarseGrid grid;
+  float* cost_per_m = nullptr;   // >= 1, or +inf: extreme tilt, plane fit fails, keep-out
+  float* tilt_rad = nullptr;     // plane-fit tilt; NaN where no plane was fitted
+  float* roughness_m = nullptr;  // root mean square residual about the plane; NaN likewise
+};
+
+// Scratch floats/doubles that build_costmap needs for a heightmap of nx x ny cells.
+std::size_t costmap_scratch_doubles(int nx, int ny, int coarsening) noexcept;
+
+// Fills `costmap` (buffers sized for coarse_grid(...).cells() by the caller). For each coarse cell a
+// plane is fitted by least squares to all known heights of the patch around it: the whole coarse
+// cells within h of it each way, h = floor(patch_half_width / coarse resolution) (at 0.4 m and 1 m:
+// 5 x 5 coarse cells, exactly +-1 m). Sums are shared between patches: a rounding error of about
+// 1e-8 of the map's relief is all that roughness suffers from it.
+//  - a cell none of whose own heights is known: unknown_cost (finite), tilt and roughness NaN
+//  - a cell with known heights but too few (< 6) or degenerate (collinear) points: infinite
+//  - tilt beyond tilt_limit_rad: infinite
+//  - any heightmap cell of the coarse cell in `keep_out` (nonzero; same shape as the map, may be
+//    null): infinite
+void build_costmap(const GridView& grid, const std::uint8_t* keep_out, const CostmapConfig& config,
+                   double* scratch, Costmap* costmap) noexcept;
+
+struct SobelConfig {
+  double kernel_half_width_m = 1.2;  // rover-sized mean of the squared gradient
+};
+
+std::size_t sobel_scratch_doubles(int nx, int ny) noexcept;
+
+// Sobel risk on the heightmap's own cells: risk = 1 - exp(-g2), with g2 the mean over the kernel of
+// the squared Sobel gradient (rise over run), so that -log(1 - risk) = g2 is what pricing adds up.
+// Unknown neighbours are left out of the mean; a kernel without any known gradient gives risk 0.
+// `risk` has ny * nx floats.
+void sobel_risk(const GridView& grid, const SobelConfig& config, double* scratch,
+                float* risk) noexcept;
+
+}  // namespace mlnav

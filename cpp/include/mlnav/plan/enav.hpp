@@ -1,0 +1,115 @@
+// `enav`: the ENav-like planner. costs -> rank every candidate -> ACE down the list with cached
+// prefixes -> the first path that passes -> commit its first metre of arc or its first 30 deg of turn.
+#pragma once
+
+#include "mlnav/ground/features.hpp"
+#include "mlnav/plan/planner.hpp"
+#include "mlnav/safety/checker.hpp"
+#include "mlnav/search/cost_to_go.hpp"
+#include "mlnav/search/path_tree.hpp"
+#include "mlnav/search/risk.hpp"
+
+namespace mlnav {
+
+struct EnavConfig {
+  CostmapConfig costmap;
+  PathTreeConfig tree;
+  RiskPricing risk;
+  double turn_cost = 1.0;          // of any turn in place, in metres of flat driving
+  double turn_cost_per_rad = 1.6;  // and per radian
+  double commit_length_m = 1.0;    // a multiple of ace_step_m, at most one arc
+  double commit_turn_rad = 30 * kDeg;
+  std::int64_t overthink_evaluations = 275;
+  // Memory between cycles. Every pose at which a cycle began raises the cost per metre around it, for
+  // paths and for cost-to-go alike, so that a pocket fills up until its way out is the cheaper one.
+  int memory_poses = 256;            // remembered (ring); 0 switches memory off
+  double visit_cost_per_m = 0.25;    // per remembered visit
+  double visit_radius_m = 0.8;
+  double flip_cost = 2.0;            // turning against the turn committed just before
+  // Sizes that memory is reserved for.
+  std::size_t max_map_cells = 512 * 512;
+  std::size_t max_risk_cells = 16 * 160 * 160;  // bins x cells
+};
+Fault validate(const EnavConfig& config) noexcept;
+
+class EnavPlanner final : public Planner {
+ public:
+  static std::size_t memory_required(const EnavConfig& config) noexcept;
+
+  // `checker` is shared with the caller, who keeps it alive; plan() gives it the map of each request.
+  Fault init(const EnavConfig& config, AceChecker* checker, Arena* arena) noexcept;
+
+  Status plan(const PlanRequest& request, PlanResult* result) noexcept override;
+  void reset() noexcept override;
+
+  const PathTree& tree() const noexcept { return tree_; }
+  const EnavConfig& config() const noexcept { return config_; }
+
+  // Inspection of the last cycle, for pictures and tests.
+  float path_cost(int path) const noexcept { return path_cost_[path]; }  // +inf: not ranked
+  enum Verdict : std::uint8_t { kNotEvaluated, kPassed, kFailed };
+  Verdict pose_verdict(int pose_id) const noexcept { return static_cast<Verdict>(verdict_[pose_id]); }
+  // Ids of the poses of a path after the start, in order; at most PlanResult::kMaxPathPoses - 1.
+  // A path that reaches the goal ends there.
+  int path_pose_ids(int path, std::int32_t* ids) const noexcept;
+  Pose2 pose_of(int pose_id) const noexcept;
+  const Costmap& costmap() const noexcept { return costmap_; }
+  const float* cost_to_go() const noexcept { return cost_to_go_; }
+  const float* cost_with_memory() const noexcept { return cost_with_memory_; }
+
+ private:
+  // Where a branch of the tree starts.
+  struct Branch {
+    double x_m, y_m, heading_rad, sin, cos;
+  };
+  // A pose at which an earlier cycle began.
+  struct Visit {
+    double x_m, y_m;
+  };
+
+  Status refuse(const PlanRequest& request) const noexcept;
+  void remember(const Pose2& pose) noexcept;
+  void add_visits() noexcept;
+  void build_costs(const PlanRequest& request, Telemetry* telemetry) noexcept;
+  void rank(Telemetry* telemetry) noexcept;
+  double arc_cost(const Branch& from, int arc, bool* reached_goal) const noexcept;
+  double cost_at(double x_m, double y_m, double heading_rad) const noexcept;
+  Branch branch_end(const Branch& from, int arc) const noexcept;
+  bool at_goal(double x_m, double y_m) const noexcept;
+  // Verdict of a pose, from the cache or by the checker; false also when the budget is spent.
+  bool pose_passes(int pose_id, Telemetry* telemetry) noexcept;
+  void search(PlanResult* result) noexcept;
+  void accept(int path, PlanResult* result) noexcept;
+
+  EnavConfig config_;
+  AceChecker* checker_ = nullptr;
+  PathTree tree_;
+  std::size_t arena_used_ = 0;
+
+  // Memory between cycles.
+  Visit* visits_ = nullptr;
+  int visit_count_ = 0;
+  int visit_next_ = 0;
+  int last_turn_sign_ = 0;  // of the last commitment: +1 left, -1 right, 0 an arc
+  double resolution_m_ = 0.0;
+
+  // This cycle.
+  PlanRequest request_;
+  RiskView risk_;
+  bool has_risk_ = false;
+  bool budget_spent_ = false;
+  Costmap costmap_{};
+  double* scratch_ = nullptr;
+  float* cost_with_memory_ = nullptr;
+  float* extra_to_go_ = nullptr;
+  float* cost_to_go_ = nullptr;
+  CostToGoScratch to_go_scratch_;
+  float* price_ = nullptr;
+  Branch* turns_ = nullptr;       // after each turn
+  Branch* first_ends_ = nullptr;  // after each first arc
+  float* path_cost_ = nullptr;
+  std::int32_t* order_ = nullptr;
+  std::uint8_t* verdict_ = nullptr;
+};
+
+}  // namespace mlnav

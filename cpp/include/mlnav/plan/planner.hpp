@@ -1,0 +1,72 @@
+// The planner's contract: a request in, a result out, once per cycle. Planners are chosen by name and
+// given a checker; every pose of a returned path has passed that checker.
+#pragma once
+
+#include <cstdint>
+
+#include "mlnav/ground/grid.hpp"
+#include "mlnav/plan/telemetry.hpp"
+#include "mlnav/search/risk.hpp"
+
+namespace mlnav {
+
+struct PlanRequest {
+  GridView map;              // local heightmap around the rover
+  Pose2 pose;                // of the rover, inside the map
+  Point2 goal;               // inside the map or not
+  double goal_tolerance_m = 1.0;
+  const RiskView* risk = nullptr;          // optional heuristic
+  const std::uint8_t* keep_out = nullptr;  // optional, map's shape, nonzero = forbidden
+  std::int64_t ace_budget = -1;            // checker calls this cycle may spend; negative: unlimited
+  Clock clock;
+};
+
+enum class Outcome : std::uint8_t {
+  kPath,             // commit the returned segment, then call again
+  kGoalReached,      // the pose is within tolerance of the goal: nothing to do
+  kNoSafePath,       // every candidate failed
+  kBudgetExhausted,  // the budget ran out before a candidate passed: stay
+  kStartUnsafe,      // the checker rejects the pose the rover is at (telemetry says why)
+};
+const char* to_string(Outcome outcome) noexcept;
+
+// One straight piece of motion: turn in place, then drive an arc.
+struct Motion {
+  double turn_rad = 0.0;
+  double curvature_per_m = 0.0;
+  double length_m = 0.0;
+};
+
+struct PathPose {
+  Pose2 pose;
+  std::int32_t pose_id = -1;  // of the planner's own numbering
+};
+
+struct PlanResult {
+  static constexpr int kMaxPathPoses = 1024;
+  Status status = Status::kNotInitialized;  // anything but kOk: the request was refused
+  Outcome outcome = Outcome::kNoSafePath;
+  Reasons start_reasons = 0;  // with kStartUnsafe
+  // With kPath: what to execute now. Either turn_rad or length_m is zero.
+  Motion commit;
+  Pose2 commit_end;
+  // The whole path the commitment is the start of: every pose the checker passed, in order.
+  std::int32_t path_index = -1;
+  double path_cost = 0.0;
+  std::int32_t path_pose_count = 0;
+  PathPose path[kMaxPathPoses];
+  Telemetry telemetry;
+};
+
+class Planner {
+ public:
+  // One cycle. Writes everything of `result`. Allocates nothing, throws nothing.
+  virtual Status plan(const PlanRequest& request, PlanResult* result) noexcept = 0;
+  // Forgets earlier cycles: a new traverse begins.
+  virtual void reset() noexcept = 0;
+
+ protected:
+  ~Planner() = default;
+};
+
+}  // namespace mlnav

@@ -1,0 +1,33 @@
+// What one planning cycle did: counts first, since they are the same on every machine.
+#pragma once
+
+#include <cstdint>
+
+#include "mlnav/safety/checker.hpp"
+
+namespace mlnav {
+
+enum Stage : int { kStageCostmap, kStageRisk, kStageCostToGo, kStageRank, kStageAce };
+inline constexpr int kStageCount = 5;
+const char* stage_name(int stage) noexcept;
+
+// Monotonic time in seconds, injected by the caller: the core knows no clock. Null: times stay 0.
+struct Clock {
+  double (*now_s)(void* context) = nullptr;
+  void* context = nullptr;
+};
+
+struct Telemetry {
+  std::int64_t ace_evaluations = 0;  // distinct poses put through the checker, the start included
+  std::int64_t ace_floor = 0;        // those of the accepted path alone, the start included
+  bool overthink = false;            // ace_evaluations above the configured mark
+  std::int32_t paths = 0;            // candidates
+  std::int32_t paths_finite = 0;     // with a finite cost: the ranked list
+  std::int32_t paths_tried = 0;      // taken off the list
+  std::int32_t chosen_rank = -1;     // place of the chosen path in the list, 0 the cheapest
+  std::int64_t rejects[kReasonCount] = {};  // poses the checker rejected, by reason bit
+  double stage_s[kStageCount] = {};
+  std::size_t arena_used_bytes = 0;
+};
+
+}  // namespace mlnav

@@ -1,0 +1,178 @@
+// The rocker-bogie chain: six wheel contact heights -> attitude, suspension angles, body height, and
+// where the wheels then stand. Written once, templated on the number type T: double settles rovers,
+// an interval type bounds them. T needs + - * /, and mlnav::chain_sqrt(T) and chain_asin(T) found by
+// overload.
+//
+// Convention. The body is turned by pitch in its own x-z plane (nose up positive: (x, z) -> (x cos -
+// z sin, x sin + z cos)), then rolled about the horizontal heading axis (left side up positive), then
+// headed: R = Rz(heading) Rx(roll) Ry(-pitch). So each side's linkage moves in a plane that contains
+// the heading axis and is tilted from the vertical by the roll. With q the height of a wheel's contact
+// measured inside that plane,
+//
+//   q_i = (h_i + r - s y_i sin(roll)) / cos(roll) - r,      s = +1 left, -1 right,
+//
+// both sides go through the planar closed form of facts.md section 2, and the roll is the value at
+// which both sides put the differential axis at the same in-plane height (ace.md).
+#pragma once
+
+#include <cmath>
+
+#include "mlnav/math.hpp"
+#include "mlnav/rover/model.hpp"
+#include "mlnav/types.hpp"
+
+namespace mlnav {
+
+inline double chain_sqrt(double x) noexcept { return std::sqrt(x); }
+inline double chain_asin(double x) noexcept { return det_asin(x); }
+// Whether every value x stands for is a valid sine.
+inline bool chain_is_sine(double x) noexcept { return x >= -1.0 && x <= 1.0; }
+
+// The constants of the chain, derived once from the geometry.
+struct Linkage {
+  explicit Linkage(const RoverGeometry& geometry = {}) noexcept;
+
+  RoverGeometry g;
+  double bogie_base_m;          // middle to rear axle
+  double per_bogie_base;        // 1 / bogie_base_m
+  double rocker_base_m;         // |front axle - bogie pivot|
+  double per_rocker_base;       // 1 / rocker_base_m
+  double front_from_bogie_sin;  // sine of the angle of (front axle - bogie pivot) at rest
+  double front_from_bogie_cos;
+  double front_from_bogie_rad;
+  double roll_arm_m;  // effective half track of the differential: d z_D,side = arm * d roll
+};
+
+// One side in its own plane.
+template <typename T>
+struct SideState {
+  T sin_bogie, cos_bogie;    // bogie, from the in-plane horizontal
+  T sin_rocker, cos_rocker;  // rocker, likewise
+  T rocker_arg;              // sine of the angle of (front axle - bogie pivot)
+  T pivot_z_m;               // in-plane height of the rocker (differential) pivot, z_D
+};
+
+// False when the wheel heights are beyond what the linkage can take (an asin argument outside
+// [-1, 1]); `side` is then not to be used.
+template <typename T>
+bool solve_side(const Linkage& k, T q_front, T q_middle, T q_rear, SideState<T>* side) noexcept {
+  const RoverGeometry& g = k.g;
+  const double r = g.wheel_radius_m;
+  side->sin_bogie = (q_middle - q_rear) * k.per_bogie_base;
+  if (!chain_is_sine(side->sin_bogie)) return false;
+  side->cos_bogie = chain_sqrt(1.0 - side->sin_bogie * side->sin_bogie);
+  const T bogie_pivot_z = q_middle + r + g.bogie_pivot_x_m * side->sin_bogie +
+                          (g.bogie_pivot_z_m - r) * side->cos_bogie;
+  side->rocker_arg = (q_front + r - bogie_pivot_z) * k.per_rocker_base;
+  if (!chain_is_sine(side->rocker_arg)) return false;
+  const T cos_arg = chain_sqrt(1.0 - side->rocker_arg * side->rocker_arg);
+  side->sin_rocker = side->rocker_arg * k.front_from_bogie_cos - cos_arg * k.front_from_bogie_sin;
+  side->cos_rocker = cos_arg * k.front_from_bogie_cos + side->rocker_arg * k.front_from_bogie_sin;
+  side->pivot_z_m = q_front + r + (g.rocker_pivot_x_m - g.front_x_m) * side->sin_rocker +
+                    (g.rocker_pivot_z_m - r) * side->cos_rocker;
+  return true;
+}
+
+template <typename T>
+T rocker_rad(const Linkage& k, const SideState<T>& side) noexcept {
+  return chain_asin(side.rocker_arg) - k.front_from_bogie_rad;
+}
+
+// Both sides, at a given roll. Heights in Wheel order, relative to a datum near the rover.
+template <typename T>
+bool solve_sides(const Linkage& k, const T h[kWheels], T sin_roll, T cos_roll, SideState<T>* left,
+                 SideState<T>* right) noexcept {
+  const RoverGeometry& g = k.g;
+  const double r = g.wheel_radius_m;
+  const double y[3] = {g.front_y_m, g.middle_y_m, g.rear_y_m};
+  const T per_cos = 1.0 / cos_roll;
+  T q_left[3], q_right[3];
+  for (int i = 0; i < 3; ++i) {
+    q_left[i] = (h[i] + r - y[i] * sin_roll) * per_cos - r;
+    q_right[i] = (h[3 + i] + r + y[i] * sin_roll) * per_cos - r;
+  }
+  return solve_side(k, q_left[0], q_left[1], q_left[2], left) &&
+         solve_side(k, q_right[0], q_right[1], q_right[2], right);
+}
+
+// Attitude and suspension of the rover on six wheel heights.
+template <typename T>
+struct ChainState {
+  T roll_rad, pitch_rad;   // left side up, nose up
+  T differential_rad;      // left rocker relative to the body; the right one is its negative
+  T bogie_left_rad, bogie_right_rad;  // relative to their rockers
+  T origin_z_m;            // rover frame's origin
+  T sin_roll, cos_roll, sin_pitch, cos_pitch;
+};
+
+// Horizontal axle positions relative to the rover's origin, in the heading frame (forward, left).
+template <typename T>
+struct WheelPositions {
+  T forward_m[kWheels];
+  T left_m[kWheels];
+};
+
+namespace detail {
+
+// Axles of one side, relative to the rover's origin and inside its plane: (along, up).
+template <typename T>
+void side_axles(const Linkage& k, const SideState<T>& side, T sin_pitch, T cos_pitch, T along[3],
+                T up[3]) noexcept {
+  const RoverGeometry& g = k.g;
+  const double r = g.wheel_radius_m;
+  const auto turn = [](T sin_a, T cos_a, double x, double z, T* out_x, T* out_z) {
+    *out_x = x * cos_a - z * sin_a;
+    *out_z = x * sin_a + z * cos_a;
+  };
+  T pivot_x, pivot_z, x, z, bogie_x, bogie_z;
+  turn(sin_pitch, cos_pitch, g.rocker_pivot_x_m, g.rocker_pivot_z_m, &pivot_x, &pivot_z);
+  turn(side.sin_rocker, side.cos_rocker, g.front_x_m - g.rocker_pivot_x_m, r - g.rocker_pivot_z_m,
+       &x, &z);
+  along[0] = pivot_x + x;
+  up[0] = pivot_z + z;
+  turn(side.sin_rocker, side.cos_rocker, g.bogie_pivot_x_m - g.rocker_pivot_x_m,
+       g.bogie_pivot_z_m - g.rocker_pivot_z_m, &x, &z);
+  bogie_x = pivot_x + x;
+  bogie_z = pivot_z + z;
+  turn(side.sin_bogie, side.cos_bogie, -g.bogie_pivot_x_m, r - g.bogie_pivot_z_m, &x, &z);
+  along[1] = bogie_x + x;
+  up[1] = bogie_z + z;
+  turn(side.sin_bogie, side.cos_bogie, g.rear_x_m - g.bogie_pivot_x_m, r - g.bogie_pivot_z_m, &x,
+       &z);
+  along[2] = bogie_x + x;
+  up[2] = bogie_z + z;
+}
+
+}  // namespace detail
+
+template <typename T>
+WheelPositions<T> wheel_positions(const Linkage& k, const SideState<T>& left,
+                                  const SideState<T>& right,
+                                  const ChainState<T>& state) noexcept {
+  const RoverGeometry& g = k.g;
+  const double y[3] = {g.front_y_m, g.middle_y_m, g.rear_y_m};
+  WheelPositions<T> p;
+  T along[3], up[3];
+  detail::side_axles(k, left, state.sin_pitch, state.cos_pitch, along, up);
+  for (int i = 0; i < 3; ++i) {
+    p.forward_m[i] = along[i];
+    p.left_m[i] = y[i] * state.cos_roll - up[i] * state.sin_roll;
+  }
+  detail::side_axles(k, right, state.sin_pitch, state.cos_pitch, along, up);
+  for (int i = 0; i < 3; ++i) {
+    p.forward_m[3 + i] = along[i];
+    p.left_m[3 + i] = -y[i] * state.cos_roll - up[i] * state.sin_roll;
+  }
+  return p;
+}
+
+// Exact state of the rover on six wheel contact heights (world, Wheel order): roll by a safeguarded
+// secant iteration to |z_D,left - z_D,right| < 1e-12 m. kOutOfMechanicalRange or kNotConverged
+// otherwise. `positions` may be null.
+Status solve_chain(const Linkage& linkage, const double heights_m[kWheels],
+                   ChainState<double>* state, WheelPositions<double>* positions) noexcept;
+
+// Tilt of the body's z axis from the vertical.
+double tilt_rad(const ChainState<double>& state) noexcept;
+
+}  // namespace mlnav

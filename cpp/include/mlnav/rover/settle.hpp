@@ -1,0 +1,51 @@
+// Settling: how a rover comes to rest on a heightmap, all six wheels in contact.
+//
+// A settled state is a fixed point of heights -> state -> wheel positions -> H -> heights (ace.md).
+#pragma once
+
+#include <cstdint>
+
+#include "mlnav/ground/wheel_height.hpp"
+#include "mlnav/rover/kinematics.hpp"
+
+namespace mlnav {
+
+inline constexpr double kSettleTolerance_m = 1e-6;
+inline constexpr int kSettleMaxSteps = 120;
+
+struct SettledState {
+  Status status = Status::kNotInitialized;  // kOk: all wheels in contact within the tolerance
+  ChainState<double> state{};
+  WheelPositions<double> positions{};
+  double heights_m[kWheels] = {};  // H at the wheels: contact heights
+  double residual_m = 0.0;         // largest |H - height| at the last step
+  double relief_max_m = 0.0;       // largest height span under a wheel's footprint
+  int steps = 0;                   // chain evaluations
+  int lookups = 0;                 // evaluations of H
+};
+
+// Everything settling needs besides the map, prepared once.
+struct SettleModel {
+  Linkage linkage;
+  WheelFootprint footprint;
+};
+Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noexcept;
+
+// Settles the rover whose origin is over (x, y). `start_heights_m` (Wheel order) is the first guess;
+// null starts from H at the nominal wheel positions. Wheels are taken at the rover's heading (not
+// steered).
+SettledState settle(const GridView& grid, const SettleModel& model, const Pose2& pose,
+                    const double* start_heights_m = nullptr) noexcept;
+
+// Smallest vertical distance between belly pan and ground over every cell that supports the bilinear
+// ground under the pan (its horizontal projection, widened by one cell), NaN when `status` is not kOk
+// (unknown ground or beyond the border).
+struct Clearance {
+  Status status = Status::kOk;
+  double clearance_m = 0.0;
+  int cells = 0;
+};
+Clearance pan_clearance(const GridView& grid, const RoverGeometry& geometry, const Pose2& pose,
+                        const ChainState<double>& state) noexcept;
+
+}  // namespace mlnav

@@ -1,0 +1,72 @@
+// ACE: is the rover safe at a pose, and if not, why? Checkers stand behind one interface; planners
+// neither know nor care which they are given (architecture.md).
+#pragma once
+
+#include <cstdint>
+
+#include "mlnav/ground/grid.hpp"
+#include "mlnav/rover/model.hpp"
+#include "mlnav/types.hpp"
+
+namespace mlnav {
+
+// Why a pose is not safe: a bit per cause.
+using Reasons = std::uint16_t;
+enum Reason : Reasons {
+  kTilt = 1 << 0,
+  kBogie = 1 << 1,
+  kDifferential = 1 << 2,
+  kClearance = 1 << 3,
+  kRelief = 1 << 4,      // wheel drop: height span under a wheel
+  kMechanical = 1 << 5,  // beyond what the linkage can take
+  kUnknown = 1 << 6,     // unknown ground under a wheel or the pan
+  kBorder = 1 << 7,      // too close to the map's border to tell
+  kNotSettled = 1 << 8,  // settling did not converge
+  kBadPose = 1 << 9,     // not finite, or heading too large
+  kKeepOutZone = 1 << 10,  // set by the planner: inside a keep-out zone
+};
+inline constexpr int kReasonCount = 11;
+const char* reason_name(int bit) noexcept;  // "tilt", "bogie", ...
+
+// What a checker found out about a pose. Bounds hold for the settled state as far as the checker can
+// tell (fixed_box: its intervals; settle: the state itself). NaN: not evaluated.
+struct AceReport {
+  bool safe = false;
+  Reasons reasons = 0;
+  Bounds roll_rad, pitch_rad, differential_rad, bogie_left_rad, bogie_right_rad, origin_z_m;
+  double tilt_max_rad = 0.0;
+  double clearance_min_m = 0.0;
+  double relief_max_m = 0.0;
+  // Distance to each limit, positive inside: the first five reasons in order.
+  double margin_tilt_rad = 0.0;
+  double margin_bogie_rad = 0.0;
+  double margin_differential_rad = 0.0;
+  double margin_clearance_m = 0.0;
+  double margin_relief_m = 0.0;
+  int inner_steps = 0;  // chain evaluations
+  int lookups = 0;      // evaluations of H, or cells read
+};
+
+class AceChecker {
+ public:
+  // Looks at `map` from now on; the caller keeps it alive and unchanged. One call per map, since
+  // checkers may prepare tables. The map's heights must have passed validate().
+  virtual Status set_map(const GridView& map) noexcept = 0;
+
+  // The verdict alone, as cheaply as the checker can; `reasons` may stop at the first stage that
+  // fails. Never true where report() says unsafe.
+  virtual bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept = 0;
+
+  // The verdict with every bound, margin and reason that can be evaluated. Same verdict as is_safe().
+  virtual AceReport report(const Pose2& pose) const noexcept = 0;
+
+  virtual const RoverModel& model() const noexcept = 0;
+
+ protected:
+  ~AceChecker() = default;  // never deleted through the interface: the core owns no memory
+};
+
+// Whether a pose can be looked at all: finite, with a heading that still has its digits.
+bool pose_ok(const Pose2& pose) noexcept;
+
+}  // namespace mlnav

@@ -1,0 +1,28 @@
+// `settle`: the reference checker. Settles the rover at the pose and compares the settled state with
+// the limits. No bounds: exact where settling converges, silent about uncertainty.
+#pragma once
+
+#include "mlnav/rover/settle.hpp"
+#include "mlnav/safety/checker.hpp"
+
+namespace mlnav {
+
+class SettleChecker final : public AceChecker {
+ public:
+  Fault init(const RoverModel& model) noexcept;
+
+  Status set_map(const GridView& map) noexcept override;
+  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override;
+  AceReport report(const Pose2& pose) const noexcept override;
+  const RoverModel& model() const noexcept override { return model_; }
+
+  // report() for a state that was settled already (from another start, say).
+  AceReport judge(const Pose2& pose, const SettledState& settled) const noexcept;
+
+ private:
+  RoverModel model_;
+  SettleModel settle_;
+  GridView map_;
+};
+
+}  // namespace mlnav

@@ -1,0 +1,86 @@
+// The candidate paths: turn in place, then an arc, then another arc (ENav: 14 x 11 x 11 = 1,694 paths,
+// 3 m each arc, ACE every 0.25 m; facts.md section 1). Paths share prefixes: with the default sets a
+// full sweep has 14 * 11 * 12 + 14 * 121 * 12 = 22,176 distinct arc poses, and 31 distinct poses of
+// turning in place (one every 10 deg out to +180 and to -130 deg) besides the start.
+#pragma once
+
+#include <cstdint>
+
+#include "mlnav/math.hpp"
+#include "mlnav/status.hpp"
+#include "mlnav/types.hpp"
+
+namespace mlnav {
+
+struct PathTreeConfig {
+  static constexpr int kMaxTurns = 64;
+  static constexpr int kMaxCurvatures = 64;
+  int turn_count = 14;
+  double turn_rad[kMaxTurns] = {0.0,         10 * kDeg,  -10 * kDeg, 20 * kDeg,   -20 * kDeg,
+                                40 * kDeg,   -40 * kDeg, 60 * kDeg,  -60 * kDeg,  90 * kDeg,
+                                -90 * kDeg,  130 * kDeg, -130 * kDeg, 180 * kDeg};
+  int curvature_count = 11;
+  double curvature_per_m[kMaxCurvatures] = {0.0,     1 / 15.0,  -1 / 15.0, 2 / 15.0,
+                                            -2 / 15.0, 3 / 15.0, -3 / 15.0, 4 / 15.0,
+                                            -4 / 15.0, 5 / 15.0, -5 / 15.0};
+  double arc_length_m = 3.0;
+  double ace_step_m = 0.25;          // divides arc_length_m
+  double turn_step_rad = 10 * kDeg;  // ACE at least this often while turning in place
+};
+Fault validate(const PathTreeConfig& config) noexcept;
+
+// Indices: turn t, first arc a, second arc b; path = (t * A + a) * A + b; ties go to the smaller, so
+// the sets list the plain choices first.
+class PathTree {
+ public:
+  static constexpr int kMaxTurnPoses = 1024;  // both sides together
+  static std::size_t memory_required(const PathTreeConfig& config) noexcept;
+  Fault init(const PathTreeConfig& config, double commit_turn_rad, Arena* arena) noexcept;
+
+  int turns() const noexcept { return config_.turn_count; }
+  int curvatures() const noexcept { return config_.curvature_count; }
+  int poses_per_arc() const noexcept { return poses_per_arc_; }
+  int paths() const noexcept { return turns() * curvatures() * curvatures(); }
+  int first_arcs() const noexcept { return turns() * curvatures(); }
+  // Distinct poses besides the start: turning in place, and along arcs.
+  int turn_poses() const noexcept { return left_count_ + right_count_; }
+  int arc_poses() const noexcept { return (first_arcs() + paths()) * poses_per_arc_; }
+  int poses() const noexcept { return turn_poses() + arc_poses(); }
+
+  const PathTreeConfig& config() const noexcept { return config_; }
+
+  // Pose ids: [0, turn_poses()) while turning (left ones first, each side by growing angle), then
+  // first arcs, then second arcs, `poses_per_arc` each.
+  int turn_pose_begin(int turn) const noexcept;  // first pose of the side this turn is to
+  int turn_pose_count(int turn) const noexcept;  // how many of them it passes, its end included
+  int first_arc_pose(int turn, int arc) const noexcept {
+    return turn_poses() + (turn * curvatures() + arc) * poses_per_arc_;
+  }
+  int second_arc_pose(int path) const noexcept {
+    return turn_poses() + (first_arcs() + path) * poses_per_arc_;
+  }
+
+  // Angle of a turning pose relative to the start heading.
+  double turn_pose_angle_rad(int pose_id) const noexcept;
+
+  // Offsets of the poses along an arc of curvature index `arc` that starts at the origin heading +x;
+  // sin and cos of the heading change with them, so that no trigonometry is left in a cycle.
+  struct ArcPose {
+    double x_m, y_m, turned_rad;
+    double sin, cos;
+  };
+  const ArcPose* arc(int arc) const noexcept { return arcs_ + arc * poses_per_arc_; }
+
+ private:
+  PathTreeConfig config_;
+  int poses_per_arc_ = 0;
+  int left_count_ = 0;
+  int right_count_ = 0;
+  double* turn_angle_ = nullptr;  // left ascending, then right by growing |angle|
+  ArcPose* arcs_ = nullptr;
+};
+
+// Pose at arc length s along a constant-curvature arc from `start`.
+Pose2 along_arc(const Pose2& start, double curvature_per_m, double s_m) noexcept;
+
+}  // namespace mlnav

@@ -1,0 +1,50 @@
+// A risk map: the chance, per heading bin and cell, that ACE rejects the rover there. Whatever fills
+// it (Sobel, network, oracle) is a heuristic: the planner prices it and never trusts it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "mlnav/ground/features.hpp"
+#include "mlnav/status.hpp"
+#include "mlnav/types.hpp"
+
+namespace mlnav {
+
+// p[(bin * ny + iy) * nx + ix]; bin k is heading k * 2 pi / bins (one bin: any heading). A value that
+// is not finite carries no information and counts as 0; others are clamped to [0, kMaxRisk].
+struct RiskView {
+  const float* p = nullptr;
+  int bins = 0;
+  int nx = 0;
+  int ny = 0;
+  double origin_x_m = 0.0;  // centre of cell (0, 0)
+  double origin_y_m = 0.0;
+  double resolution_m = 0.0;
+};
+
+inline constexpr float kMaxRisk = 0.99F;
+
+Status validate(const RiskView& risk) noexcept;
+
+// -log(1 - p) after clamping: what risk costs per metre before its weight. 0 for non-finite p.
+double risk_price(float p) noexcept;
+
+// How risk enters costs.
+struct RiskPricing {
+  double weight_per_m = 10.0;      // path cost per metre = weight * -log(1 - p)
+  double to_go_fraction = 0.3;     // of that weight, in the cost-to-go (mean over headings)
+};
+
+// price[bin][iy][ix] = risk_price(p): done once a cycle, so that sampling needs no logarithm.
+void price_risk(const RiskView& risk, float* price) noexcept;
+
+// Price at a pose: linear between the two heading bins beside it, nearest cell in space; 0 outside.
+double sample_price(const RiskView& risk, const float* price, double x_m, double y_m,
+                    double heading_rad) noexcept;
+
+// Mean price over headings and over the risk cells inside each coarse cell, for the cost-to-go.
+void coarse_price(const RiskView& risk, const float* price, const CoarseGrid& grid,
+                  float* coarse) noexcept;
+
+}  // namespace mlnav

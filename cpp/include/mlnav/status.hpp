@@ -1,0 +1,44 @@
+// Statuses: every fault that comes from outside (map, pose, goal, configuration, model) is one of
+// these values. The core throws nothing and asserts only its own invariants.
+#pragma once
+
+#include <cstdint>
+
+namespace mlnav {
+
+enum class Status : std::uint8_t {
+  kOk = 0,
+  kNotInitialized,        // init() was not called, or failed
+  kMapEmpty,              // no data pointer, or nx or ny is zero
+  kMapTooLarge,           // more cells than the configuration reserved memory for
+  kMapBadResolution,      // resolution not finite, not positive, or out of [kMin, kMax]Resolution
+  kMapBadOrigin,          // origin not finite, or too far from zero for float64 sub-cell precision
+  kMapBadHeight,          // a height is infinite, or beyond +-kMaxHeight
+  kMapAllUnknown,         // every cell is NaN
+  kMapResolutionChanged,  // the map's resolution differs from that of earlier cycles
+  kPoseNotFinite,         // x, y or heading is NaN or infinite
+  kPoseHeadingTooLarge,   // |heading| beyond kMaxHeading: wrap it before the call
+  kPoseOutsideMap,        // the pose is not inside the map's extent
+  kGoalNotFinite,         // goal is NaN or infinite
+  kGoalToleranceBad,      // goal tolerance is not finite and positive
+  kRiskBadShape,          // risk map without data, bins or cells, or with a bad resolution
+  kKeepOutBadShape,       // keep-out mask does not match the map's shape
+  kConfigBad,             // a configuration value is out of range; see Fault::field
+  kArenaTooSmall,         // the caller's memory is smaller than memory_required()
+  kOutputTooSmall,        // the caller's output buffer is smaller than the result
+  kNotConverged,          // settling did not reach its tolerance
+  kUnknownGround,         // needed terrain is NaN
+  kOutsideMap,            // needed terrain lies beyond the map's border
+  kOutOfMechanicalRange,  // wheel heights that the rocker-bogie linkage cannot take
+};
+
+const char* to_string(Status status) noexcept;
+
+// A status and, where a value is at fault, the name of the field that holds it ("" otherwise).
+struct Fault {
+  Status status = Status::kOk;
+  const char* field = "";
+  constexpr bool ok() const noexcept { return status == Status::kOk; }
+};
+
+}  // namespace mlnav

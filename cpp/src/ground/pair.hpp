@@ -1,0 +1,180 @@
+// Two float64 lanes: SSE2 where the compiler has it, plain code elsewhere. Both give the same bits,
+// lane by lane: IEEE 754 operations only, and max/min defined as one comparison.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+// The hot loops rest on these being inlined, whatever the optimisation level guesses.
+#if defined(__GNUC__)
+#define MLNAV_INLINE inline __attribute__((always_inline))
+#else
+#define MLNAV_INLINE inline
+#endif
+
+namespace mlnav {
+
+#if defined(__SSE2__)
+
+struct Pair {
+  __m128d v;
+};
+
+MLNAV_INLINE Pair both(double a) noexcept { return {_mm_set1_pd(a)}; }
+MLNAV_INLINE Pair load_pair(const double* p) noexcept { return {_mm_loadu_pd(p)}; }
+MLNAV_INLINE Pair load_aligned(const double* p) noexcept { return {_mm_load_pd(p)}; }  // 16 bytes
+MLNAV_INLINE void store_aligned(double* p, Pair a) noexcept { _mm_store_pd(p, a.v); }
+MLNAV_INLINE Pair operator+(Pair a, Pair b) noexcept { return {_mm_add_pd(a.v, b.v)}; }
+MLNAV_INLINE Pair operator-(Pair a, Pair b) noexcept { return {_mm_sub_pd(a.v, b.v)}; }
+MLNAV_INLINE Pair operator*(Pair a, Pair b) noexcept { return {_mm_mul_pd(a.v, b.v)}; }
+MLNAV_INLINE Pair larger(Pair a, Pair b) noexcept { return {_mm_max_pd(a.v, b.v)}; }
+MLNAV_INLINE Pair smaller(Pair a, Pair b) noexcept { return {_mm_min_pd(a.v, b.v)}; }
+// (a0, b0) and (a1, b1).
+MLNAV_INLINE Pair firsts(Pair a, Pair b) noexcept { return {_mm_unpacklo_pd(a.v, b.v)}; }
+MLNAV_INLINE Pair seconds(Pair a, Pair b) noexcept { return {_mm_unpackhi_pd(a.v, b.v)}; }
+MLNAV_INLINE double largest(Pair a) noexcept {
+  return _mm_cvtsd_f64(_mm_max_sd(a.v, _mm_unpackhi_pd(a.v, a.v)));
+}
+MLNAV_INLINE double smallest(Pair a) noexcept {
+  return _mm_cvtsd_f64(_mm_min_sd(a.v, _mm_unpackhi_pd(a.v, a.v)));
+}
+
+// floor(x) where 1 <= x < 2^20, except that a whole x may give x - 1; both as float64 and, in the low
+// 32 bits of `shifted`, as an integer. Adding 2^52 - 1/2 leaves no room for a fraction, and float64
+// conversions, several times slower, are spared.
+struct Floor {
+  Pair shifted;  // floor + 2^52
+  Pair value;
+};
+constexpr double kShift = 4503599627370496.0;  // 2^52
+MLNAV_INLINE Floor floor_of(Pair x) noexcept {
+  const Pair shifted = x + both(kShift - 0.5);
+  return {shifted, shifted - both(kShift)};
+}
+// The integers of two shifted values.
+struct IntPair {
+  std::uint32_t first;
+  std::uint32_t second;
+};
+MLNAV_INLINE IntPair integers(Pair shifted) noexcept {
+  const __m128i bits = _mm_castpd_si128(shifted.v);
+  return {static_cast<std::uint32_t>(_mm_cvtsi128_si32(bits)),
+          static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_unpackhi_epi64(bits, bits)))};
+}
+
+// Four floats to float64.
+MLNAV_INLINE void widen4(const float* from, double* to) noexcept {
+  const __m128 values = _mm_loadu_ps(from);
+  _mm_storeu_pd(to, _mm_cvtps_pd(values));
+  _mm_storeu_pd(to + 2, _mm_cvtps_pd(_mm_movehl_ps(values, values)));
+}
+
+// Maximum of floats read four at a time, and whether any was NaN (then the maximum means nothing).
+class FloatScan {
+ public:
+  void read4(const float* p) noexcept {
+    const __m128 values = _mm_loadu_ps(p);
+    nan_ = _mm_or_ps(nan_, _mm_cmpunord_ps(values, values));
+    max_ = _mm_max_ps(max_, values);
+  }
+  bool any_nan() const noexcept { return _mm_movemask_ps(nan_) != 0; }
+  double max() const noexcept {
+    const __m128 two = _mm_max_ps(max_, _mm_movehl_ps(max_, max_));
+    return static_cast<double>(_mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1))));
+  }
+
+ private:
+  __m128 nan_ = _mm_setzero_ps();
+  __m128 max_ = _mm_set1_ps(-3.0e38f);
+};
+
+// Whether any value seen was NaN.
+class NanScan {
+ public:
+  void see(Pair a) noexcept { nan_ = _mm_or_pd(nan_, _mm_cmpunord_pd(a.v, a.v)); }
+  bool any() const noexcept { return _mm_movemask_pd(nan_) != 0; }
+
+ private:
+  __m128d nan_ = _mm_setzero_pd();
+};
+
+#else
+
+struct Pair {
+  double a, b;
+};
+
+MLNAV_INLINE Pair both(double a) noexcept { return {a, a}; }
+MLNAV_INLINE Pair load_pair(const double* p) noexcept { return {p[0], p[1]}; }
+MLNAV_INLINE Pair load_aligned(const double* p) noexcept { return {p[0], p[1]}; }
+MLNAV_INLINE void store_aligned(double* p, Pair a) noexcept {
+  p[0] = a.a;
+  p[1] = a.b;
+}
+MLNAV_INLINE Pair operator+(Pair a, Pair b) noexcept { return {a.a + b.a, a.b + b.b}; }
+MLNAV_INLINE Pair operator-(Pair a, Pair b) noexcept { return {a.a - b.a, a.b - b.b}; }
+MLNAV_INLINE Pair operator*(Pair a, Pair b) noexcept { return {a.a * b.a, a.b * b.b}; }
+MLNAV_INLINE Pair larger(Pair a, Pair b) noexcept {
+  return {a.a > b.a ? a.a : b.a, a.b > b.b ? a.b : b.b};
+}
+MLNAV_INLINE Pair smaller(Pair a, Pair b) noexcept {
+  return {a.a < b.a ? a.a : b.a, a.b < b.b ? a.b : b.b};
+}
+MLNAV_INLINE Pair firsts(Pair a, Pair b) noexcept { return {a.a, b.a}; }
+MLNAV_INLINE Pair seconds(Pair a, Pair b) noexcept { return {a.b, b.b}; }
+MLNAV_INLINE double largest(Pair a) noexcept { return a.a > a.b ? a.a : a.b; }
+MLNAV_INLINE double smallest(Pair a) noexcept { return a.a < a.b ? a.a : a.b; }
+
+struct Floor {
+  Pair shifted;
+  Pair value;
+};
+constexpr double kShift = 4503599627370496.0;
+MLNAV_INLINE Floor floor_of(Pair x) noexcept {
+  const Pair shifted = x + both(kShift - 0.5);
+  return {shifted, shifted - both(kShift)};
+}
+struct IntPair {
+  std::uint32_t first;
+  std::uint32_t second;
+};
+MLNAV_INLINE IntPair integers(Pair shifted) noexcept {
+  return {static_cast<std::uint32_t>(shifted.a - kShift),
+          static_cast<std::uint32_t>(shifted.b - kShift)};
+}
+
+MLNAV_INLINE void widen4(const float* from, double* to) noexcept {
+  for (int i = 0; i < 4; ++i) to[i] = static_cast<double>(from[i]);
+}
+
+class FloatScan {
+ public:
+  void read4(const float* p) noexcept {
+    for (int i = 0; i < 4; ++i) {
+      nan_ |= !(p[i] == p[i]);
+      max_ = max_ > p[i] ? max_ : p[i];
+    }
+  }
+  bool any_nan() const noexcept { return nan_; }
+  double max() const noexcept { return static_cast<double>(max_); }
+
+ private:
+  bool nan_ = false;
+  float max_ = -3.0e38f;
+};
+
+class NanScan {
+ public:
+  void see(Pair a) noexcept { nan_ |= !(a.a == a.a) || !(a.b == a.b); }
+  bool any() const noexcept { return nan_; }
+
+ private:
+  bool nan_ = false;
+};
+
+#endif
+
+}  // namespace mlnav

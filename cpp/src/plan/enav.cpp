@@ -1,0 +1,499 @@
+#include "mlnav/plan/enav.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace mlnav {
+namespace {
+
+// Flat, known ground costs 1 per metre (costmap), and so does what lies beyond the map.
+constexpr double kOutsideCostPerM = 1.0;
+
+std::size_t size_of(int n) noexcept { return static_cast<std::size_t>(n); }
+
+// Coarse cells a map of this many cells can have, whatever its shape: ceil(n / k) <= n.
+std::size_t max_coarse_cells(const EnavConfig& config) noexcept { return config.max_map_cells; }
+
+class StageTimer {
+ public:
+  StageTimer(const Clock& clock, double* total_s) noexcept
+      : clock_(clock), total_s_(total_s), start_s_(now()) {}
+  ~StageTimer() { *total_s_ += now() - start_s_; }
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+
+ private:
+  double now() const noexcept { return clock_.now_s != nullptr ? clock_.now_s(clock_.context) : 0.0; }
+  Clock clock_;
+  double* total_s_;
+  double start_s_;
+};
+
+}  // namespace
+
+Fault validate(const EnavConfig& config) noexcept {
+  Fault fault = validate(config.costmap);
+  if (!fault.ok()) return fault;
+  fault = validate(config.tree);
+  if (!fault.ok()) return fault;
+  const auto in = [](double value, double lo, double hi) { return value >= lo && value <= hi; };
+  const double steps = config.commit_length_m / config.tree.ace_step_m;
+  const struct {
+    bool ok;
+    const char* field;
+  } rules[] = {
+      {in(config.risk.weight_per_m, 0.0, 1e6), "weight_per_m"},
+      {in(config.risk.to_go_fraction, 0.0, 1e3), "to_go_fraction"},
+      {in(config.turn_cost, 0.0, 1e3), "turn_cost"},
+      {in(config.turn_cost_per_rad, 0.0, 1e3), "turn_cost_per_rad"},
+      {in(config.commit_length_m, config.tree.ace_step_m, config.tree.arc_length_m) &&
+           std::fabs(steps - std::floor(steps + 0.5)) < 1e-9,
+       "commit_length_m"},
+      {in(config.commit_turn_rad, 1 * kDeg, kPi), "commit_turn_rad"},
+      {config.overthink_evaluations > 0, "overthink_evaluations"},
+      {config.memory_poses >= 0 && config.memory_poses <= 100000, "memory_poses"},
+      {in(config.visit_cost_per_m, 0.0, 1e3), "visit_cost_per_m"},
+      {in(config.visit_radius_m, 0.0, 10.0), "visit_radius_m"},
+      {in(config.flip_cost, 0.0, 1e3), "flip_cost"},
+      {config.max_map_cells >= 1 && config.max_map_cells <= (std::size_t{1} << 26), "max_map_cells"},
+      {config.max_risk_cells <= (std::size_t{1} << 28), "max_risk_cells"},
+  };
+  for (const auto& rule : rules) {
+    if (!rule.ok) return {Status::kConfigBad, rule.field};
+  }
+  return {};
+}
+
+namespace {
+
+// The scratch of build_costmap depends on the map's shape; the worst shape of a given area is one
+// cell wide.
+std::size_t max_costmap_scratch(const EnavConfig& config) noexcept {
+  const int longest = static_cast<int>(config.max_map_cells);
+  return std::max(costmap_scratch_doubles(longest, 1, config.costmap.coarsening),
+                  costmap_scratch_doubles(1, longest, config.costmap.coarsening));
+}
+
+}  // namespace
+
+std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
+  const PathTreeConfig& tree = config.tree;
+  const std::size_t turns = size_of(tree.turn_count);
+  const std::size_t arcs = size_of(tree.curvature_count);
+  const std::size_t paths = turns * arcs * arcs;
+  const std::size_t steps =
+      static_cast<std::size_t>(std::floor(tree.arc_length_m / tree.ace_step_m + 0.5));
+  const std::size_t poses = PathTree::kMaxTurnPoses + (turns * arcs + paths) * steps;
+  const std::size_t coarse = max_coarse_cells(config);
+  return PathTree::memory_required(tree) + Arena::cost<Visit>(size_of(config.memory_poses)) +
+         6 * Arena::cost<float>(coarse) + 2 * Arena::cost<std::int32_t>(coarse) +
+         Arena::cost<double>(max_costmap_scratch(config)) +
+         Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
+         Arena::cost<Branch>(turns * arcs) + Arena::cost<float>(paths) +
+         Arena::cost<std::int32_t>(paths) + Arena::cost<std::uint8_t>(poses);
+}
+
+Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* arena) noexcept {
+  checker_ = nullptr;
+  const Fault fault = validate(config);
+  if (!fault.ok()) return fault;
+  if (checker == nullptr) return {Status::kConfigBad, "checker"};
+  const Fault tree_fault = tree_.init(config.tree, config.commit_turn_rad, arena);
+  if (!tree_fault.ok()) return tree_fault;
+  if (1 + tree_.turn_poses() + 2 * tree_.poses_per_arc() > PlanResult::kMaxPathPoses) {
+    return {Status::kConfigBad, "ace_step_m"};
+  }
+  config_ = config;
+  const std::size_t coarse = max_coarse_cells(config);
+  visits_ = arena->take<Visit>(size_of(config.memory_poses));
+  costmap_.cost_per_m = arena->take<float>(coarse);
+  costmap_.tilt_rad = arena->take<float>(coarse);
+  costmap_.roughness_m = arena->take<float>(coarse);
+  cost_with_memory_ = arena->take<float>(coarse);
+  extra_to_go_ = arena->take<float>(coarse);
+  cost_to_go_ = arena->take<float>(coarse);
+  to_go_scratch_.heap = arena->take<std::int32_t>(coarse);
+  to_go_scratch_.position = arena->take<std::int32_t>(coarse);
+  scratch_ = arena->take<double>(max_costmap_scratch(config));
+  price_ = arena->take<float>(config.max_risk_cells);
+  turns_ = arena->take<Branch>(size_of(tree_.turns()));
+  first_ends_ = arena->take<Branch>(size_of(tree_.first_arcs()));
+  path_cost_ = arena->take<float>(size_of(tree_.paths()));
+  order_ = arena->take<std::int32_t>(size_of(tree_.paths()));
+  verdict_ = arena->take<std::uint8_t>(size_of(tree_.poses()));
+  if (verdict_ == nullptr) return {Status::kArenaTooSmall, ""};
+  std::memset(verdict_, 0, size_of(tree_.poses()));
+  for (int i = 0; i < tree_.paths(); ++i) path_cost_[i] = INFINITY;
+  arena_used_ = arena->used_bytes();
+  checker_ = checker;
+  reset();
+  return {};
+}
+
+void EnavPlanner::reset() noexcept {
+  visit_count_ = 0;
+  visit_next_ = 0;
+  last_turn_sign_ = 0;
+  resolution_m_ = 0.0;
+}
+
+Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
+  if (checker_ == nullptr) return Status::kNotInitialized;
+  const GridView& map = request.map;
+  Status status = validate_geometry(map);
+  if (status != Status::kOk) return status;
+  if (map.cells() > config_.max_map_cells) return Status::kMapTooLarge;
+  if (resolution_m_ != 0.0 && map.resolution_m != resolution_m_) {
+    return Status::kMapResolutionChanged;
+  }
+  const Pose2& pose = request.pose;
+  if (!std::isfinite(pose.x_m) || !std::isfinite(pose.y_m) || !std::isfinite(pose.heading_rad)) {
+    return Status::kPoseNotFinite;
+  }
+  if (std::fabs(pose.heading_rad) > kMaxHeading_rad) return Status::kPoseHeadingTooLarge;
+  CellIndex cell;
+  if (!cell_of(map, pose.x_m, pose.y_m, &cell)) return Status::kPoseOutsideMap;
+  if (!std::isfinite(request.goal.x_m) || !std::isfinite(request.goal.y_m)) {
+    return Status::kGoalNotFinite;
+  }
+  if (!(request.goal_tolerance_m > 0.0 && std::isfinite(request.goal_tolerance_m))) {
+    return Status::kGoalToleranceBad;
+  }
+  if (request.risk != nullptr) {
+    status = validate(*request.risk);
+    if (status != Status::kOk) return status;
+    const std::size_t cells = size_of(request.risk->nx) * size_of(request.risk->ny);
+    if (cells > config_.max_risk_cells / size_of(request.risk->bins)) return Status::kRiskBadShape;
+  }
+  return validate(map);
+}
+
+bool EnavPlanner::at_goal(double x_m, double y_m) const noexcept {
+  const double dx = x_m - request_.goal.x_m;
+  const double dy = y_m - request_.goal.y_m;
+  return dx * dx + dy * dy <= request_.goal_tolerance_m * request_.goal_tolerance_m;
+}
+
+Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcept {
+  // Field by field: the pose list is large and needs no clearing.
+  result->outcome = Outcome::kNoSafePath;
+  result->start_reasons = 0;
+  result->commit = Motion{};
+  result->commit_end = request.pose;
+  result->path_index = -1;
+  result->path_cost = 0.0;
+  result->path_pose_count = 0;
+  result->telemetry = Telemetry{};
+  result->status = refuse(request);
+  if (result->status != Status::kOk) return result->status;
+
+  request_ = request;
+  resolution_m_ = request.map.resolution_m;
+  has_risk_ = request.risk != nullptr;
+  if (has_risk_) risk_ = *request.risk;
+  budget_spent_ = false;
+  Telemetry& telemetry = result->telemetry;
+  telemetry.arena_used_bytes = arena_used_;
+  telemetry.paths = tree_.paths();
+  for (int i = 0; i < tree_.paths(); ++i) path_cost_[i] = INFINITY;
+  std::memset(verdict_, kNotEvaluated, size_of(tree_.poses()));
+
+  if (at_goal(request.pose.x_m, request.pose.y_m)) {
+    result->outcome = Outcome::kGoalReached;
+    return Status::kOk;
+  }
+  remember(request.pose);
+
+  {
+    const StageTimer timer(request.clock, &telemetry.stage_s[kStageAce]);
+    result->status = checker_->set_map(request.map);
+    if (result->status != Status::kOk) return result->status;
+    if (request.ace_budget == 0) {
+      result->outcome = Outcome::kBudgetExhausted;
+      return Status::kOk;
+    }
+    Reasons reasons = 0;
+    CellIndex cell;
+    cell_of(request.map, request.pose.x_m, request.pose.y_m, &cell);
+    const std::size_t at = size_of(cell.iy) * size_of(request.map.nx) + size_of(cell.ix);
+    if (request.keep_out != nullptr && request.keep_out[at] != 0) {
+      reasons = kKeepOutZone;
+    } else {
+      ++telemetry.ace_evaluations;
+      checker_->is_safe(request.pose, &reasons);
+    }
+    if (reasons != 0) {
+      for (int bit = 0; bit < kReasonCount; ++bit) telemetry.rejects[bit] += (reasons >> bit) & 1;
+      result->start_reasons = reasons;
+      result->outcome = Outcome::kStartUnsafe;
+      return Status::kOk;
+    }
+  }
+  build_costs(request, &telemetry);
+  {
+    const StageTimer timer(request.clock, &telemetry.stage_s[kStageRank]);
+    rank(&telemetry);
+  }
+  const StageTimer timer(request.clock, &telemetry.stage_s[kStageAce]);
+  search(result);
+  telemetry.overthink = telemetry.ace_evaluations > config_.overthink_evaluations;
+  return Status::kOk;
+}
+
+// ---- costs ---------------------------------------------------------------------------------------
+
+void EnavPlanner::remember(const Pose2& pose) noexcept {
+  if (config_.memory_poses == 0) return;
+  visits_[visit_next_] = {pose.x_m, pose.y_m};
+  visit_next_ = (visit_next_ + 1) % config_.memory_poses;
+  if (visit_count_ < config_.memory_poses) ++visit_count_;
+}
+
+// Where the rover has been costs more: dithering in a pocket fills the pocket until leaving is cheaper.
+void EnavPlanner::add_visits() noexcept {
+  const CoarseGrid& grid = costmap_.grid;
+  const double radius = config_.visit_radius_m / grid.resolution_m;
+  for (int i = 0; i < visit_count_; ++i) {
+    const double cx = (visits_[i].x_m - grid.origin_x_m) / grid.resolution_m;
+    const double cy = (visits_[i].y_m - grid.origin_y_m) / grid.resolution_m;
+    // Clamped as doubles: the map may have moved far away from an old visit.
+    const int x0 = static_cast<int>(std::clamp(std::ceil(cx - radius), 0.0, grid.nx * 1.0));
+    const int x1 = static_cast<int>(std::clamp(std::floor(cx + radius), -1.0, grid.nx - 1.0));
+    const int y0 = static_cast<int>(std::clamp(std::ceil(cy - radius), 0.0, grid.ny * 1.0));
+    const int y1 = static_cast<int>(std::clamp(std::floor(cy + radius), -1.0, grid.ny - 1.0));
+    for (int y = y0; y <= y1; ++y) {
+      for (int x = x0; x <= x1; ++x) {
+        const double dx = x - cx;
+        const double dy = y - cy;
+        if (dx * dx + dy * dy > radius * radius) continue;
+        cost_with_memory_[y * grid.nx + x] += static_cast<float>(config_.visit_cost_per_m);
+      }
+    }
+  }
+}
+
+void EnavPlanner::build_costs(const PlanRequest& request, Telemetry* telemetry) noexcept {
+  {
+    const StageTimer timer(request.clock, &telemetry->stage_s[kStageCostmap]);
+    build_costmap(request.map, request.keep_out, config_.costmap, scratch_, &costmap_);
+    const int cells = costmap_.grid.cells();
+    for (int i = 0; i < cells; ++i) cost_with_memory_[i] = costmap_.cost_per_m[i];
+    add_visits();
+  }
+  if (has_risk_) {
+    const StageTimer timer(request.clock, &telemetry->stage_s[kStageRisk]);
+    price_risk(risk_, price_);
+    coarse_price(risk_, price_, costmap_.grid, extra_to_go_);
+    const float weight = static_cast<float>(config_.risk.weight_per_m * config_.risk.to_go_fraction);
+    const int cells = costmap_.grid.cells();
+    for (int i = 0; i < cells; ++i) extra_to_go_[i] *= weight;
+  }
+  const StageTimer timer(request.clock, &telemetry->stage_s[kStageCostToGo]);
+  solve_cost_to_go(costmap_.grid, cost_with_memory_, has_risk_ ? extra_to_go_ : nullptr,
+                   request.goal, kOutsideCostPerM, to_go_scratch_, cost_to_go_);
+}
+
+// ---- ranking -------------------------------------------------------------------------------------
+
+// Cost per metre at a pose; +inf outside the costmap.
+double EnavPlanner::cost_at(double x_m, double y_m, double heading_rad) const noexcept {
+  const CoarseGrid& grid = costmap_.grid;
+  const double gx = (x_m - grid.origin_x_m) / grid.resolution_m + 0.5;
+  const double gy = (y_m - grid.origin_y_m) / grid.resolution_m + 0.5;
+  if (!(gx >= 0.0 && gy >= 0.0 && gx < grid.nx && gy < grid.ny)) return INFINITY;
+  const int cell = static_cast<int>(gy) * grid.nx + static_cast<int>(gx);
+  double cost = static_cast<double>(cost_with_memory_[cell]);
+  if (has_risk_) {
+    cost += config_.risk.weight_per_m * sample_price(risk_, price_, x_m, y_m, heading_rad);
+  }
+  return cost;
+}
+
+double EnavPlanner::arc_cost(const Branch& from, int arc, bool* reached_goal) const noexcept {
+  const PathTree::ArcPose* poses = tree_.arc(arc);
+  double sum = 0.0;
+  for (int i = 0; i < tree_.poses_per_arc(); ++i) {
+    const double x = from.x_m + (from.cos * poses[i].x_m - from.sin * poses[i].y_m);
+    const double y = from.y_m + (from.sin * poses[i].x_m + from.cos * poses[i].y_m);
+    sum += cost_at(x, y, from.heading_rad + poses[i].turned_rad);
+    if (at_goal(x, y)) {
+      *reached_goal = true;
+      break;
+    }
+  }
+  return sum * config_.tree.ace_step_m;
+}
+
+EnavPlanner::Branch EnavPlanner::branch_end(const Branch& from, int arc) const noexcept {
+  const PathTree::ArcPose& p = tree_.arc(arc)[tree_.poses_per_arc() - 1];
+  return {from.x_m + (from.cos * p.x_m - from.sin * p.y_m),
+          from.y_m + (from.sin * p.x_m + from.cos * p.y_m), from.heading_rad + p.turned_rad,
+          from.sin * p.cos + from.cos * p.sin, from.cos * p.cos - from.sin * p.sin};
+}
+
+void EnavPlanner::rank(Telemetry* telemetry) noexcept {
+  const int arcs = tree_.curvatures();
+  int ranked = 0;
+  for (int t = 0; t < tree_.turns(); ++t) {
+    const double turn = config_.tree.turn_rad[t];
+    const double heading = request_.pose.heading_rad + turn;
+    const SinCos h = det_sincos(heading);
+    turns_[t] = {request_.pose.x_m, request_.pose.y_m, heading, h.sin, h.cos};
+    double turn_cost = 0.0;
+    if (turn != 0.0) {
+      turn_cost = config_.turn_cost + config_.turn_cost_per_rad * std::fabs(turn);
+      const int sign = turn > 0.0 ? 1 : -1;
+      if (sign * last_turn_sign_ < 0) turn_cost += config_.flip_cost;
+    }
+    for (int a = 0; a < arcs; ++a) {
+      bool done = false;
+      const double first = turn_cost + arc_cost(turns_[t], a, &done);
+      const Branch end = branch_end(turns_[t], a);
+      first_ends_[t * arcs + a] = end;
+      for (int b = 0; b < arcs; ++b) {
+        const int path = (t * arcs + a) * arcs + b;
+        double cost = first;
+        if (!done && std::isfinite(cost)) {
+          bool reached = false;
+          cost += arc_cost(end, b, &reached);
+          if (!reached && std::isfinite(cost)) {
+            const Branch last = branch_end(end, b);
+            cost += sample_cost_to_go(costmap_.grid, cost_to_go_, last.x_m, last.y_m);
+          }
+        }
+        path_cost_[path] = static_cast<float>(cost);
+        if (path_cost_[path] < INFINITY) order_[ranked++] = path;
+      }
+    }
+  }
+  telemetry->paths_finite = ranked;
+}
+
+// ---- ACE -----------------------------------------------------------------------------------------
+
+Pose2 EnavPlanner::pose_of(int pose_id) const noexcept {
+  if (pose_id < tree_.turn_poses()) {
+    return {request_.pose.x_m, request_.pose.y_m,
+            request_.pose.heading_rad + tree_.turn_pose_angle_rad(pose_id)};
+  }
+  const int steps = tree_.poses_per_arc();
+  const int arc_pose = pose_id - tree_.turn_poses();
+  int branch = arc_pose / steps;
+  const int step = arc_pose % steps;
+  const bool second = branch >= tree_.first_arcs();
+  if (second) branch -= tree_.first_arcs();
+  const int arcs = tree_.curvatures();
+  const Branch& from = second ? first_ends_[branch / arcs] : turns_[branch / arcs];
+  const PathTree::ArcPose& p = tree_.arc(branch % arcs)[step];
+  return {from.x_m + (from.cos * p.x_m - from.sin * p.y_m),
+          from.y_m + (from.sin * p.x_m + from.cos * p.y_m), from.heading_rad + p.turned_rad};
+}
+
+int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {
+  const int arcs = tree_.curvatures();
+  const int first_arc = path / arcs;
+  const int turn = first_arc / arcs;
+  int count = 0;
+  for (int i = 0; i < tree_.turn_pose_count(turn); ++i) {
+    ids[count++] = tree_.turn_pose_begin(turn) + i;
+  }
+  const int begins[2] = {tree_.first_arc_pose(turn, first_arc % arcs), tree_.second_arc_pose(path)};
+  for (const int begin : begins) {
+    for (int i = 0; i < tree_.poses_per_arc(); ++i) {
+      ids[count++] = begin + i;
+      const Pose2 pose = pose_of(begin + i);
+      if (at_goal(pose.x_m, pose.y_m)) return count;
+    }
+  }
+  return count;
+}
+
+bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
+  if (verdict_[pose_id] != kNotEvaluated) return verdict_[pose_id] == kPassed;
+  const Pose2 pose = pose_of(pose_id);
+  Reasons reasons = 0;
+  if (request_.keep_out != nullptr) {
+    CellIndex cell;
+    if (cell_of(request_.map, pose.x_m, pose.y_m, &cell) &&
+        request_.keep_out[size_of(cell.iy) * size_of(request_.map.nx) + size_of(cell.ix)] != 0) {
+      reasons = kKeepOutZone;
+    }
+  }
+  if (reasons == 0) {
+    if (request_.ace_budget >= 0 && telemetry->ace_evaluations >= request_.ace_budget) {
+      budget_spent_ = true;
+      return false;
+    }
+    ++telemetry->ace_evaluations;
+    if (!checker_->is_safe(pose, &reasons) && reasons == 0) reasons = kBadPose;  // never trust silence
+  }
+  verdict_[pose_id] = reasons == 0 ? kPassed : kFailed;
+  for (int bit = 0; bit < kReasonCount; ++bit) telemetry->rejects[bit] += (reasons >> bit) & 1;
+  return reasons == 0;
+}
+
+void EnavPlanner::search(PlanResult* result) noexcept {
+  Telemetry& telemetry = result->telemetry;
+  // A heap of the ranked list: most cycles take only its first few.
+  const auto later = [this](std::int32_t a, std::int32_t b) {
+    return path_cost_[a] > path_cost_[b] || (path_cost_[a] == path_cost_[b] && a > b);
+  };
+  std::int32_t* const begin = order_;
+  std::int32_t* end = order_ + telemetry.paths_finite;
+  std::make_heap(begin, end, later);
+  std::int32_t ids[PlanResult::kMaxPathPoses];
+  while (end != begin) {
+    std::pop_heap(begin, end, later);
+    const int path = *--end;
+    ++telemetry.paths_tried;
+    const int count = path_pose_ids(path, ids);
+    bool passes = true;
+    for (int i = 0; i < count && passes; ++i) passes = pose_passes(ids[i], &telemetry);
+    if (passes) {
+      accept(path, result);
+      return;
+    }
+    if (budget_spent_) {
+      result->outcome = Outcome::kBudgetExhausted;
+      return;
+    }
+  }
+  result->outcome = Outcome::kNoSafePath;
+}
+
+void EnavPlanner::accept(int path, PlanResult* result) noexcept {
+  const int arcs = tree_.curvatures();
+  const int turn = path / (arcs * arcs);
+  std::int32_t ids[PlanResult::kMaxPathPoses];
+  const int count = path_pose_ids(path, ids);
+  result->outcome = Outcome::kPath;
+  result->path_index = path;
+  result->path_cost = static_cast<double>(path_cost_[path]);
+  result->path_pose_count = count + 1;
+  result->path[0] = {request_.pose, -1};
+  for (int i = 0; i < count; ++i) result->path[i + 1] = {pose_of(ids[i]), ids[i]};
+  result->telemetry.chosen_rank = result->telemetry.paths_tried - 1;
+  result->telemetry.ace_floor = count + 1;
+
+  const int turning = tree_.turn_pose_count(turn);
+  if (turning > 0) {
+    // The last checked pose that is not beyond the commitment: the turn's end, or commit_turn_rad.
+    int last = 0;
+    for (int i = 0; i < turning; ++i) {
+      if (std::fabs(tree_.turn_pose_angle_rad(ids[i])) <= config_.commit_turn_rad + 1e-9) last = i;
+    }
+    result->commit.turn_rad = tree_.turn_pose_angle_rad(ids[last]);
+    result->commit_end = pose_of(ids[last]);
+    last_turn_sign_ = result->commit.turn_rad > 0.0 ? 1 : -1;
+    return;
+  }
+  const double steps = config_.commit_length_m / config_.tree.ace_step_m;
+  const int committed = std::min(count, static_cast<int>(std::floor(steps + 0.5)));
+  result->commit.curvature_per_m = config_.tree.curvature_per_m[path / arcs % arcs];
+  result->commit.length_m = committed * config_.tree.ace_step_m;
+  result->commit_end = pose_of(ids[committed - 1]);
+  last_turn_sign_ = 0;
+}
+
+}  // namespace mlnav

@@ -1,0 +1,60 @@
+#include "mlnav/rover/model.hpp"
+
+#include <cmath>
+
+namespace mlnav {
+namespace {
+
+struct Rule {
+  double value;
+  double lo;
+  double hi;
+  const char* field;
+};
+
+// NaN fails every comparison, so it is refused too.
+bool inside(const Rule& rule) noexcept { return rule.value >= rule.lo && rule.value <= rule.hi; }
+
+}  // namespace
+
+Fault validate(const RoverModel& model) noexcept {
+  const RoverGeometry& g = model.geometry;
+  const SafetyLimits& l = model.limits;
+  const double r = g.wheel_radius_m;
+  constexpr double kSize = 20.0;     // no rover is larger
+  constexpr double kSmall = 1e-3;    // and no part of it smaller
+  constexpr double kAngle = 44.999 * kDeg;  // verdicts compare sines of doubled angles
+  const Rule rules[] = {
+      {r, kSmall, 0.8, "wheel_radius_m"},
+      {g.wheel_width_m, kSmall, 1.6, "wheel_width_m"},
+      {g.front_x_m, kSmall, kSize, "front_x_m"},
+      {g.rear_x_m, -kSize, -kSmall, "rear_x_m"},
+      {g.front_y_m, kSmall, kSize, "front_y_m"},
+      {g.middle_y_m, kSmall, kSize, "middle_y_m"},
+      {g.rear_y_m, kSmall, kSize, "rear_y_m"},
+      {g.rocker_pivot_x_m, g.rear_x_m, g.front_x_m, "rocker_pivot_x_m"},
+      {g.rocker_pivot_z_m, r, kSize, "rocker_pivot_z_m"},
+      {g.bogie_pivot_x_m, g.rear_x_m, 0.0, "bogie_pivot_x_m"},
+      {g.bogie_pivot_z_m, r, kSize, "bogie_pivot_z_m"},
+      {g.pan_rear_x_m, -kSize, g.pan_front_x_m - kSmall, "pan_rear_x_m"},
+      {g.pan_front_x_m, g.pan_rear_x_m + kSmall, kSize, "pan_front_x_m"},
+      {g.pan_half_width_m, kSmall, kSize, "pan_half_width_m"},
+      {g.pan_height_m, kSmall, kSize, "pan_height_m"},
+      {l.clearance_min_m, 0.0, g.pan_height_m, "clearance_min_m"},
+      {l.tilt_max_rad, kSmall, kAngle, "tilt_max_rad"},
+      {l.bogie_max_rad, kSmall, kAngle, "bogie_max_rad"},
+      {l.differential_max_rad, kSmall, kAngle, "differential_max_rad"},
+      {l.relief_max_m, kSmall, kSize, "relief_max_m"},
+  };
+  for (const Rule& rule : rules) {
+    if (!inside(rule)) return {Status::kConfigBad, rule.field};
+  }
+  return {};
+}
+
+WheelPlan wheel_plan(const RoverGeometry& g) noexcept {
+  return {{g.front_x_m, 0.0, g.rear_x_m, g.front_x_m, 0.0, g.rear_x_m},
+          {g.front_y_m, g.middle_y_m, g.rear_y_m, -g.front_y_m, -g.middle_y_m, -g.rear_y_m}};
+}
+
+}  // namespace mlnav

@@ -1,0 +1,188 @@
+#include "mlnav/rover/settle.hpp"
+
+#include <cmath>
+
+namespace mlnav {
+
+Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noexcept {
+  model->linkage = Linkage(geometry);
+  return make_footprint(geometry.wheel_radius_m, geometry.wheel_width_m, &model->footprint);
+}
+
+namespace {
+
+// H at all six wheels; the worst fault of any.
+Status look_up(const GridView& grid, const WheelFootprint& footprint, const Pose2& pose,
+               SinCos heading, const double forward_m[kWheels], const double left_m[kWheels],
+               SettledState* out) noexcept {
+  Status worst = Status::kOk;
+  out->relief_max_m = 0.0;
+  for (int i = 0; i < kWheels; ++i) {
+    const double x = pose.x_m + forward_m[i] * heading.cos - left_m[i] * heading.sin;
+    const double y = pose.y_m + forward_m[i] * heading.sin + left_m[i] * heading.cos;
+    const WheelContact contact = wheel_contact(grid, footprint, x, y, heading);
+    ++out->lookups;
+    if (contact.status != Status::kOk) {
+      if (worst != Status::kOutsideMap) worst = contact.status;
+      continue;
+    }
+    out->heights_m[i] = contact.height_m;
+    const double relief = contact.ground_max_m - contact.ground_min_m;
+    if (relief > out->relief_max_m) out->relief_max_m = relief;
+  }
+  return worst;
+}
+
+}  // namespace
+
+SettledState settle(const GridView& grid, const SettleModel& model, const Pose2& pose,
+                    const double* start_heights_m) noexcept {
+  SettledState out;
+  const SinCos heading = det_sincos(pose.heading_rad);
+  double h[kWheels];
+  if (start_heights_m != nullptr) {
+    for (int i = 0; i < kWheels; ++i) h[i] = start_heights_m[i];
+  } else {
+    const WheelPlan plan = wheel_plan(model.linkage.g);
+    out.status = look_up(grid, model.footprint, pose, heading, plan.x_m, plan.y_m, &out);
+    if (out.status != Status::kOk) return out;
+    for (int i = 0; i < kWheels; ++i) h[i] = out.heights_m[i];
+  }
+
+  // Plain fixed-point steps contract by 0.1-0.3 on ordinary ground. Among sharp rocks they can cycle;
+  // averaging ever more strongly with the last guess breaks the cycles.
+  constexpr int kFullSteps = 24;
+  double damping = 1.0;
+  for (int step = 0; step < kSettleMaxSteps; ++step) {
+    out.status = solve_chain(model.linkage, h, &out.state, &out.positions);
+    ++out.steps;
+    if (out.status != Status::kOk) return out;
+    out.status = look_up(grid, model.footprint, pose, heading, out.positions.forward_m,
+                         out.positions.left_m, &out);
+    if (out.status != Status::kOk) return out;
+    out.residual_m = 0.0;
+    for (int i = 0; i < kWheels; ++i) {
+      const double error = std::fabs(out.heights_m[i] - h[i]);
+      if (error > out.residual_m) out.residual_m = error;
+    }
+    if (out.residual_m < kSettleTolerance_m) return out;
+    if (step >= kFullSteps && (step - kFullSteps) % 24 == 0) damping *= 0.5;
+    for (int i = 0; i < kWheels; ++i) h[i] += damping * (out.heights_m[i] - h[i]);
+  }
+  out.status = Status::kNotConverged;
+  return out;
+}
+
+Clearance pan_clearance(const GridView& grid, const RoverGeometry& g, const Pose2& pose,
+                        const ChainState<double>& s) noexcept {
+  // Body point (x, y, pan) -> heading frame: forward = x cp - zp sp, left = y cr - (x sp + zp cp) sr,
+  // up = origin_z + (x sp + zp cp) cr + y sr. Eliminating x and y, the pan plane over (forward, left):
+  //   up = origin_z + zp / (cp cr) + forward tan(pitch) / cr + left tan(roll).
+  const double zp = g.pan_height_m;
+  const double slope_forward = s.sin_pitch / (s.cos_pitch * s.cos_roll);
+  const double slope_left = s.sin_roll / s.cos_roll;
+  const double plane_0 = s.origin_z_m + zp / (s.cos_pitch * s.cos_roll);
+
+  // The pan's projection is the parallelogram |x - xm| <= xh, |y| <= yh, with
+  //   x = (forward + zp sp) / cp,   y = (left + (x sp + zp cp) sr) / cr.
+  // Both are affine in world (X, Y): x = x0 + xX X + xY Y, and likewise y.
+  const SinCos heading = det_sincos(pose.heading_rad);
+  const double xm = 0.5 * (g.pan_front_x_m + g.pan_rear_x_m);
+  const double xh = 0.5 * (g.pan_front_x_m - g.pan_rear_x_m);
+  const double yh = g.pan_half_width_m;
+  const double x_forward = 1.0 / s.cos_pitch;
+  const double y_forward = s.sin_pitch * s.sin_roll / (s.cos_pitch * s.cos_roll);
+  const double y_left = 1.0 / s.cos_roll;
+  const double x_0 = zp * s.sin_pitch / s.cos_pitch;
+  const double y_0 = (x_0 * s.sin_pitch + zp * s.cos_pitch) * s.sin_roll / s.cos_roll;
+  // World offsets (dx, dy) from the pose: forward = c dx + n dy, left = -n dx + c dy.
+  const double c = heading.cos;
+  const double n = heading.sin;
+  const double x_dx = x_forward * c;
+  const double x_dy = x_forward * n;
+  const double y_dx = y_forward * c - y_left * n;
+  const double y_dy = y_forward * n + y_left * c;
+  const double plane_dx = slope_forward * c - slope_left * n;
+  const double plane_dy = slope_forward * n + slope_left * c;
+
+  // Widen by one cell each way: every cell whose bilinear support reaches under the pan.
+  const double res = grid.resolution_m;
+  const double x_reach = xh + res * (std::fabs(x_dx) + std::fabs(x_dy));
+  const double y_reach = yh + res * (std::fabs(y_dx) + std::fabs(y_dy));
+
+  // Bounding rows from the corners.
+  const double det = x_dx * y_dy - x_dy * y_dx;
+  const double xc = xm - x_0;  // parallelogram's centre in (x, y) minus the affine constants
+  const double yc = -y_0;
+  const double dy_center = (x_dx * yc - y_dx * xc) / det;
+  const double dy_half = (std::fabs(x_dx) * y_reach + std::fabs(y_dx) * x_reach) / std::fabs(det);
+
+  Clearance out;
+  const double first_row = std::ceil((pose.y_m + dy_center - dy_half - grid.origin_y_m) / res);
+  const double last_row = std::floor((pose.y_m + dy_center + dy_half - grid.origin_y_m) / res);
+  // The pan, without the widening, must lie inside the map; the widened rim may stick out.
+  double lowest = INFINITY;
+  bool unknown = false;
+  bool outside = false;
+  const double map_x_lo = grid.origin_x_m - 0.5 * res;
+  const double map_x_hi = grid.origin_x_m + (grid.nx - 0.5) * res;
+  const double map_y_lo = grid.origin_y_m - 0.5 * res;
+  const double map_y_hi = grid.origin_y_m + (grid.ny - 0.5) * res;
+  for (int corner = 0; corner < 4; ++corner) {
+    const double x = xc + (corner & 1 ? xh : -xh);
+    const double y = yc + (corner & 2 ? yh : -yh);
+    const double px = pose.x_m + (x * y_dy - y * x_dy) / det;
+    const double py = pose.y_m + (x_dx * y - y_dx * x) / det;
+    outside |= !(px >= map_x_lo && px < map_x_hi && py >= map_y_lo && py < map_y_hi);
+  }
+  if (outside) {
+    out.status = Status::kOutsideMap;
+    out.clearance_m = NAN;
+    return out;
+  }
+  const int iy_first = first_row < 0.0 ? 0 : static_cast<int>(first_row);
+  const int iy_last = last_row > grid.ny - 1.0 ? grid.ny - 1 : static_cast<int>(last_row);
+  for (int iy = iy_first; iy <= iy_last; ++iy) {
+    const double dy = grid.center_y_m(iy) - pose.y_m;
+    // |x_dx dx + x_dy dy - xc| <= x_reach and the same for y: an interval of dx each.
+    double lo = -INFINITY;
+    double hi = INFINITY;
+    const auto clip = [&lo, &hi](double a, double b, double reach) {
+      if (std::fabs(a) < 1e-12) {
+        if (std::fabs(b) > reach) hi = -INFINITY;
+        return;
+      }
+      const double e1 = (-reach - b) / a;
+      const double e2 = (reach - b) / a;
+      const double l = e1 < e2 ? e1 : e2;
+      const double h = e1 < e2 ? e2 : e1;
+      if (l > lo) lo = l;
+      if (h < hi) hi = h;
+    };
+    clip(x_dx, x_dy * dy - xc, x_reach);
+    clip(y_dx, y_dy * dy - yc, y_reach);
+    if (!(lo <= hi)) continue;
+    const double first = std::ceil((pose.x_m + lo - grid.origin_x_m) / res);
+    const double last = std::floor((pose.x_m + hi - grid.origin_x_m) / res);
+    const int ix_first = first < 0.0 ? 0 : static_cast<int>(first);
+    const int ix_last = last > grid.nx - 1.0 ? grid.nx - 1 : static_cast<int>(last);
+    const double row_plane = plane_0 + plane_dy * dy;
+    for (int ix = ix_first; ix <= ix_last; ++ix) {
+      const double z = static_cast<double>(grid.at(ix, iy));
+      const double dx = grid.center_x_m(ix) - pose.x_m;
+      const double gap = row_plane + plane_dx * dx - z;
+      unknown |= z != z;
+      if (gap < lowest) lowest = gap;
+      ++out.cells;
+    }
+  }
+  if (unknown) {
+    out.status = Status::kUnknownGround;
+    out.clearance_m = NAN;
+    return out;
+  }
+  out.clearance_m = lowest;
+  return out;
+}
+
+}  // namespace mlnav

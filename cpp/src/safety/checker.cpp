@@ -1,0 +1,19 @@
+#include "mlnav/safety/checker.hpp"
+
+#include <cmath>
+
+namespace mlnav {
+
+const char* reason_name(int bit) noexcept {
+  static constexpr const char* kNames[kReasonCount] = {
+      "tilt",    "bogie",  "differential", "clearance", "relief",  "mechanical",
+      "unknown", "border", "not_settled",  "bad_pose",  "keep_out"};
+  return bit >= 0 && bit < kReasonCount ? kNames[bit] : "";
+}
+
+bool pose_ok(const Pose2& pose) noexcept {
+  return std::isfinite(pose.x_m) && std::isfinite(pose.y_m) &&
+         std::fabs(pose.heading_rad) <= kMaxHeading_rad;
+}
+
+}  // namespace mlnav

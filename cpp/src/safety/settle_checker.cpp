@@ -1,0 +1,99 @@
+#include "mlnav/safety/settle_checker.hpp"
+
+#include <cmath>
+
+namespace mlnav {
+
+Fault SettleChecker::init(const RoverModel& model) noexcept {
+  const Fault fault = validate(model);
+  if (!fault.ok()) return fault;
+  model_ = model;
+  return {make_settle_model(model.geometry, &settle_), "wheel_radius_m"};
+}
+
+Status SettleChecker::set_map(const GridView& map) noexcept {
+  const Status status = validate_geometry(map);
+  if (status == Status::kOk) map_ = map;
+  return status;
+}
+
+bool SettleChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcept {
+  const AceReport r = report(pose);
+  *reasons = r.reasons;
+  return r.safe;
+}
+
+AceReport SettleChecker::report(const Pose2& pose) const noexcept {
+  if (!pose_ok(pose)) {
+    SettledState none;
+    none.status = Status::kPoseNotFinite;
+    return judge(pose, none);
+  }
+  return judge(pose, settle(map_, settle_, pose));
+}
+
+AceReport SettleChecker::judge(const Pose2& pose, const SettledState& settled) const noexcept {
+  AceReport out;
+  out.inner_steps = settled.steps;
+  out.lookups = settled.lookups;
+  const Bounds none{NAN, NAN};
+  if (settled.status != Status::kOk) {
+    switch (settled.status) {
+      case Status::kUnknownGround:
+        out.reasons = kUnknown;
+        break;
+      case Status::kOutsideMap:
+        out.reasons = kBorder;
+        break;
+      case Status::kOutOfMechanicalRange:
+        out.reasons = kMechanical;
+        break;
+      case Status::kPoseNotFinite:
+        out.reasons = kBadPose;
+        break;
+      default:
+        out.reasons = kNotSettled;
+    }
+    out.roll_rad = out.pitch_rad = out.differential_rad = out.bogie_left_rad = none;
+    out.bogie_right_rad = out.origin_z_m = none;
+    out.tilt_max_rad = out.clearance_min_m = out.relief_max_m = NAN;
+    out.margin_tilt_rad = out.margin_bogie_rad = out.margin_differential_rad = NAN;
+    out.margin_clearance_m = out.margin_relief_m = NAN;
+    return out;
+  }
+  const ChainState<double>& s = settled.state;
+  const auto point = [](double v) { return Bounds{v, v}; };
+  out.roll_rad = point(s.roll_rad);
+  out.pitch_rad = point(s.pitch_rad);
+  out.differential_rad = point(s.differential_rad);
+  out.bogie_left_rad = point(s.bogie_left_rad);
+  out.bogie_right_rad = point(s.bogie_right_rad);
+  out.origin_z_m = point(s.origin_z_m);
+  out.tilt_max_rad = tilt_rad(s);
+  out.relief_max_m = settled.relief_max_m;
+  const Clearance clearance = pan_clearance(map_, model_.geometry, pose, s);
+  out.clearance_min_m = clearance.clearance_m;
+
+  const SafetyLimits& l = model_.limits;
+  const double left = std::fabs(s.bogie_left_rad);
+  const double right = std::fabs(s.bogie_right_rad);
+  out.margin_tilt_rad = l.tilt_max_rad - out.tilt_max_rad;
+  out.margin_bogie_rad = l.bogie_max_rad - (left > right ? left : right);
+  out.margin_differential_rad = l.differential_max_rad - std::fabs(s.differential_rad);
+  out.margin_clearance_m = out.clearance_min_m - l.clearance_min_m;
+  out.margin_relief_m = l.relief_max_m - out.relief_max_m;
+
+  unsigned reasons = 0;
+  if (clearance.status == Status::kUnknownGround) reasons |= kUnknown;
+  if (clearance.status == Status::kOutsideMap) reasons |= kBorder;
+  if (out.margin_tilt_rad < 0.0) reasons |= kTilt;
+  if (out.margin_bogie_rad < 0.0) reasons |= kBogie;
+  if (out.margin_differential_rad < 0.0) reasons |= kDifferential;
+  if (out.margin_clearance_m < 0.0) reasons |= kClearance;
+  if (out.margin_relief_m < 0.0) reasons |= kRelief;
+  out.reasons = static_cast<Reasons>(reasons);
+  out.safe = reasons == 0;
+  return out;
+}
+
+}  // namespace mlnav

@@ -1,0 +1,140 @@
+#include "mlnav/search/path_tree.hpp"
+
+#include <cmath>
+
+namespace mlnav {
+namespace {
+
+constexpr int kMaxPosesPerArc = 256;
+constexpr int kMaxSidePoses = PathTree::kMaxTurnPoses / 2;
+// Angles closer than this are one.
+constexpr double kSameAngle_rad = 1e-9;
+
+// Poses per arc, or 0 when the step does not divide the arc.
+int steps_of(double length_m, double step_m) noexcept {
+  const double steps = std::floor(length_m / step_m + 0.5);
+  return std::fabs(steps * step_m - length_m) < 1e-9 ? static_cast<int>(steps) : 0;
+}
+
+// Every |angle| to check on one side (sign +-1), ascending: multiples of the step out to the widest
+// turn, each turn's end, and the angle at which a turn is committed. Returns how many.
+int collect_turn_angles(const PathTreeConfig& config, double commit_turn_rad, double sign,
+                        double angles[kMaxSidePoses]) noexcept {
+  double widest = 0.0;
+  for (int t = 0; t < config.turn_count; ++t) {
+    const double angle = sign * config.turn_rad[t];
+    if (angle > widest) widest = angle;
+  }
+  int count = 0;
+  const auto add = [&](double angle) {
+    if (!(angle > kSameAngle_rad) || angle > widest + kSameAngle_rad) return;
+    int at = 0;
+    while (at < count && angles[at] < angle - kSameAngle_rad) ++at;
+    if (at < count && angles[at] <= angle + kSameAngle_rad) return;
+    if (count == kMaxSidePoses) return;
+    for (int i = count; i > at; --i) angles[i] = angles[i - 1];
+    angles[at] = angle;
+    ++count;
+  };
+  for (int t = 0; t < config.turn_count; ++t) add(sign * config.turn_rad[t]);
+  add(commit_turn_rad);
+  const int steps = static_cast<int>(widest / config.turn_step_rad);
+  for (int i = 1; i <= steps; ++i) add(i * config.turn_step_rad);
+  return count;
+}
+
+}  // namespace
+
+Fault validate(const PathTreeConfig& config) noexcept {
+  if (config.turn_count < 1 || config.turn_count > PathTreeConfig::kMaxTurns) {
+    return {Status::kConfigBad, "turn_count"};
+  }
+  if (config.curvature_count < 1 || config.curvature_count > PathTreeConfig::kMaxCurvatures) {
+    return {Status::kConfigBad, "curvature_count"};
+  }
+  for (int i = 0; i < config.turn_count; ++i) {
+    if (!(std::fabs(config.turn_rad[i]) <= kPi + kSameAngle_rad)) {
+      return {Status::kConfigBad, "turn_rad"};
+    }
+  }
+  for (int i = 0; i < config.curvature_count; ++i) {
+    if (!(std::fabs(config.curvature_per_m[i]) <= 2.0)) {
+      return {Status::kConfigBad, "curvature_per_m"};
+    }
+  }
+  if (!(config.arc_length_m > 0.0 && config.arc_length_m <= 50.0)) {
+    return {Status::kConfigBad, "arc_length_m"};
+  }
+  if (!(config.ace_step_m >= 0.01 && config.ace_step_m <= 1.0)) {
+    return {Status::kConfigBad, "ace_step_m"};
+  }
+  const int steps = steps_of(config.arc_length_m, config.ace_step_m);
+  if (steps < 1 || steps > kMaxPosesPerArc) return {Status::kConfigBad, "ace_step_m"};
+  if (!(config.turn_step_rad >= 1 * kDeg && config.turn_step_rad <= 45 * kDeg)) {
+    return {Status::kConfigBad, "turn_step_rad"};
+  }
+  return {};
+}
+
+std::size_t PathTree::memory_required(const PathTreeConfig& config) noexcept {
+  const std::size_t arcs = static_cast<std::size_t>(config.curvature_count) *
+                           static_cast<std::size_t>(steps_of(config.arc_length_m, config.ace_step_m));
+  return Arena::cost<double>(PathTree::kMaxTurnPoses) + Arena::cost<ArcPose>(arcs);
+}
+
+Fault PathTree::init(const PathTreeConfig& config, double commit_turn_rad, Arena* arena) noexcept {
+  const Fault fault = validate(config);
+  if (!fault.ok()) return fault;
+  config_ = config;
+  poses_per_arc_ = steps_of(config.arc_length_m, config.ace_step_m);
+  turn_angle_ = arena->take<double>(PathTree::kMaxTurnPoses);
+  arcs_ = arena->take<ArcPose>(static_cast<std::size_t>(config.curvature_count) *
+                               static_cast<std::size_t>(poses_per_arc_));
+  if (turn_angle_ == nullptr || arcs_ == nullptr) return {Status::kArenaTooSmall, ""};
+
+  left_count_ = collect_turn_angles(config, commit_turn_rad, 1.0, turn_angle_);
+  right_count_ = collect_turn_angles(config, commit_turn_rad, -1.0, turn_angle_ + left_count_);
+  for (int i = 0; i < right_count_; ++i) {
+    turn_angle_[left_count_ + i] = -turn_angle_[left_count_ + i];
+  }
+
+  for (int a = 0; a < config.curvature_count; ++a) {
+    for (int i = 0; i < poses_per_arc_; ++i) {
+      const double s = config.ace_step_m * (i + 1);
+      const Pose2 end = along_arc({}, config.curvature_per_m[a], s);
+      const SinCos turned = det_sincos(end.heading_rad);
+      arcs_[a * poses_per_arc_ + i] = {end.x_m, end.y_m, end.heading_rad, turned.sin, turned.cos};
+    }
+  }
+  return {};
+}
+
+int PathTree::turn_pose_begin(int turn) const noexcept {
+  return config_.turn_rad[turn] < 0.0 ? left_count_ : 0;
+}
+
+int PathTree::turn_pose_count(int turn) const noexcept {
+  const double angle = config_.turn_rad[turn];
+  const int begin = turn_pose_begin(turn);
+  const int end = angle < 0.0 ? left_count_ + right_count_ : left_count_;
+  int count = 0;
+  while (begin + count < end &&
+         std::fabs(turn_angle_[begin + count]) <= std::fabs(angle) + kSameAngle_rad) {
+    ++count;
+  }
+  return count;
+}
+
+double PathTree::turn_pose_angle_rad(int pose_id) const noexcept { return turn_angle_[pose_id]; }
+
+Pose2 along_arc(const Pose2& start, double curvature_per_m, double s_m) noexcept {
+  // Chord of the arc: length s sinc(turned / 2), at half the turn.
+  const double half = 0.5 * curvature_per_m * s_m;
+  const double chord = std::fabs(half) < 1e-4 ? s_m * (1.0 - half * half / 6.0)
+                                              : s_m * det_sincos(half).sin / half;
+  const SinCos direction = det_sincos(start.heading_rad + half);
+  return {start.x_m + chord * direction.cos, start.y_m + chord * direction.sin,
+          start.heading_rad + 2.0 * half};
+}
+
+}  // namespace mlnav

@@ -1,0 +1,357 @@
+// What planner tests share: a planner with its memory, checkers that count or obey a script, and the
+// properties that every returned path must have.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "mlnav/plan/enav.hpp"
+#include "mlnav/safety/fixed_box.hpp"
+#include "mlnav/safety/settle_checker.hpp"
+#include "test_maps.hpp"
+
+namespace mlnav::rig {
+
+inline constexpr std::size_t kMaxCells = 200 * 200;
+
+inline RoverModel enav_like_model() { return {RoverGeometry{}, SafetyLimits::enav_like()}; }
+
+// A real checker with the memory it needs.
+class Box {
+ public:
+  explicit Box(const RoverModel& model = enav_like_model())
+      : memory_(FixedBoxChecker::memory_required(kMaxCells)),
+        arena_(memory_.data(), memory_.size()) {
+    EXPECT_TRUE(checker.init(model, {}, kMaxCells, &arena_).ok());
+  }
+  FixedBoxChecker checker;
+
+ private:
+  maps::Memory memory_;
+  Arena arena_;
+};
+
+// Records every call. The verdict comes from `verdict` if set, else from the checker behind.
+class SpyChecker final : public AceChecker {
+ public:
+  using Verdict = std::function<Reasons(const Pose2&)>;
+  explicit SpyChecker(AceChecker* behind) : behind_(behind) {}
+  explicit SpyChecker(Verdict verdict) : verdict_(std::move(verdict)) {}
+
+  Status set_map(const GridView& map) noexcept override {
+    ++maps_set;
+    return behind_ != nullptr ? behind_->set_map(map) : Status::kOk;
+  }
+  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override {
+    poses.push_back(pose);
+    if (behind_ != nullptr) return behind_->is_safe(pose, reasons);
+    *reasons = verdict_(pose);
+    return *reasons == 0;
+  }
+  AceReport report(const Pose2& pose) const noexcept override {
+    ++reports;
+    if (behind_ != nullptr) return behind_->report(pose);
+    AceReport out;
+    out.reasons = verdict_(pose);
+    out.safe = out.reasons == 0;
+    return out;
+  }
+  const RoverModel& model() const noexcept override {
+    return behind_ != nullptr ? behind_->model() : model_;
+  }
+
+  // Poses looked at more than once since the last clear().
+  std::size_t repeated() const {
+    std::set<std::tuple<double, double, double>> distinct;
+    for (const Pose2& p : poses) distinct.insert({p.x_m, p.y_m, p.heading_rad});
+    return poses.size() - distinct.size();
+  }
+  void clear() { poses.clear(); }
+
+  mutable std::vector<Pose2> poses;
+  mutable int reports = 0;
+  int maps_set = 0;
+
+ private:
+  AceChecker* behind_ = nullptr;
+  Verdict verdict_;
+  RoverModel model_;
+};
+
+inline EnavConfig small_config() {
+  EnavConfig config;
+  config.max_map_cells = kMaxCells;
+  config.max_risk_cells = 16 * 100 * 100;
+  return config;
+}
+
+class Rig {
+ public:
+  explicit Rig(AceChecker* behind, const EnavConfig& config = small_config())
+      : spy(behind), memory_(EnavPlanner::memory_required(config)) {
+    start(config);
+  }
+  explicit Rig(SpyChecker::Verdict verdict, const EnavConfig& config = small_config())
+      : spy(std::move(verdict)), memory_(EnavPlanner::memory_required(config)) {
+    start(config);
+  }
+  Rig(const Rig&) = delete;
+
+  const PlanResult& plan(const PlanRequest& request) {
+    spy.clear();
+    planner.plan(request, result.get());
+    return *result;
+  }
+
+  SpyChecker spy;
+  EnavPlanner planner;
+  std::unique_ptr<PlanResult> result = std::make_unique<PlanResult>();
+
+ private:
+  void start(const EnavConfig& config) {
+    arena_ = Arena(memory_.data(), memory_.size());
+    const Fault fault = planner.init(config, &spy, &arena_);
+    EXPECT_TRUE(fault.ok()) << fault.field;
+  }
+  maps::Memory memory_;
+  Arena arena_;
+};
+
+inline PlanRequest request_on(const maps::Terrain& terrain, Pose2 pose, Point2 goal) {
+  PlanRequest request;
+  request.map = terrain.view();
+  request.pose = pose;
+  request.goal = goal;
+  return request;
+}
+
+inline bool within(const Pose2& pose, const PlanRequest& request) {
+  return std::hypot(pose.x_m - request.goal.x_m, pose.y_m - request.goal.y_m) <=
+         request.goal_tolerance_m;
+}
+
+inline bool same_pose(const Pose2& a, const Pose2& b) {
+  return a.x_m == b.x_m && a.y_m == b.y_m && a.heading_rad == b.heading_rad;
+}
+
+inline bool kept_out(const PlanRequest& request, const Pose2& pose) {
+  CellIndex cell;
+  return request.keep_out != nullptr && cell_of(request.map, pose.x_m, pose.y_m, &cell) &&
+         request.keep_out[cell.iy * request.map.nx + cell.ix] != 0;
+}
+
+// What holds for every result, whatever the request. `judge` is the same kind of checker as the
+// planner's, but another one, so that nothing the planner did can have touched it.
+inline void expect_result_is_sound(const PlanRequest& request, const PlanResult& result,
+                                   const Rig& rig, AceChecker* judge) {
+  const EnavConfig& config = rig.planner.config();
+  const Telemetry& t = result.telemetry;
+  ASSERT_EQ(result.status, Status::kOk) << to_string(result.status);
+
+  // The account of ACE is true: every call counted, none made twice, the budget kept.
+  EXPECT_EQ(t.ace_evaluations, static_cast<std::int64_t>(rig.spy.poses.size()));
+  EXPECT_EQ(rig.spy.repeated(), 0U) << "a pose was evaluated twice in one cycle";
+  EXPECT_EQ(rig.spy.reports, 0);
+  if (request.ace_budget >= 0) {
+    EXPECT_LE(t.ace_evaluations, request.ace_budget);
+  }
+  EXPECT_EQ(t.overthink, t.ace_evaluations > config.overthink_evaluations);
+  EXPECT_EQ(t.paths, rig.planner.tree().paths());
+  EXPECT_LE(t.paths_finite, t.paths);
+  EXPECT_LE(t.paths_tried, t.paths_finite);
+
+  if (result.outcome != Outcome::kPath) {
+    EXPECT_EQ(result.commit.turn_rad, 0.0);
+    EXPECT_EQ(result.commit.length_m, 0.0);
+    EXPECT_TRUE(same_pose(result.commit_end, request.pose));
+    EXPECT_EQ(result.path_pose_count, 0);
+    EXPECT_EQ(result.path_index, -1);
+    EXPECT_EQ(t.chosen_rank, -1);
+    EXPECT_EQ(t.ace_floor, 0);
+    return;
+  }
+
+  // Every pose passes the checker, and none is kept out.
+  const int count = result.path_pose_count;
+  ASSERT_GE(count, 2);
+  ASSERT_LE(count, PlanResult::kMaxPathPoses);
+  ASSERT_EQ(judge->set_map(request.map), Status::kOk);
+  for (int i = 0; i < count; ++i) {
+    const AceReport report = judge->report(result.path[i].pose);
+    ASSERT_TRUE(report.safe) << "pose " << i << " of " << count << ", reasons " << report.reasons;
+    ASSERT_EQ(report.reasons, 0);
+    ASSERT_FALSE(kept_out(request, result.path[i].pose));
+  }
+
+  // It starts where the rover is and goes on without a gap: first turning, then along arcs.
+  ASSERT_TRUE(same_pose(result.path[0].pose, request.pose));
+  double widest_curvature = 0.0;
+  for (int i = 0; i < config.tree.curvature_count; ++i) {
+    widest_curvature = std::fmax(widest_curvature, std::fabs(config.tree.curvature_per_m[i]));
+  }
+  bool driving = false;
+  for (int i = 1; i < count; ++i) {
+    const Pose2& a = result.path[i - 1].pose;
+    const Pose2& b = result.path[i].pose;
+    const double moved = std::hypot(b.x_m - a.x_m, b.y_m - a.y_m);
+    const double turned = std::fabs(b.heading_rad - a.heading_rad);
+    if (moved == 0.0) {
+      EXPECT_FALSE(driving) << "turns in place after it has driven";
+      EXPECT_GT(turned, 0.0);
+      EXPECT_LE(turned, config.tree.turn_step_rad + 1e-9);
+    } else {
+      driving = true;
+      EXPECT_LE(moved, config.tree.ace_step_m + 1e-9);
+      EXPECT_LE(turned, widest_curvature * config.tree.ace_step_m + 1e-9);
+      // It drives the way it points: along the chord, at the mean of both headings.
+      const double mean = 0.5 * (a.heading_rad + b.heading_rad);
+      EXPECT_NEAR(b.x_m - a.x_m, moved * std::cos(mean), 1e-9);
+      EXPECT_NEAR(b.y_m - a.y_m, moved * std::sin(mean), 1e-9);
+    }
+    // A path that reaches the goal ends there.
+    if (i + 1 < count) {
+      EXPECT_FALSE(driving && within(b, request)) << "it goes on from the goal";
+    }
+  }
+
+  // What is committed is a checked pose of this path, and the motion leads there.
+  EXPECT_TRUE((result.commit.turn_rad == 0.0) != (result.commit.length_m == 0.0));
+  EXPECT_GE(result.commit.length_m, 0.0);
+  EXPECT_LE(result.commit.length_m, config.commit_length_m + 1e-12);
+  EXPECT_LE(std::fabs(result.commit.turn_rad), config.commit_turn_rad + 1e-8);
+  const bool ends_on_path =
+      std::any_of(result.path + 1, result.path + count,
+                  [&](const PathPose& p) { return same_pose(p.pose, result.commit_end); });
+  EXPECT_TRUE(ends_on_path);
+  Pose2 end = request.pose;
+  end.heading_rad += result.commit.turn_rad;
+  end = along_arc(end, result.commit.curvature_per_m, result.commit.length_m);
+  EXPECT_NEAR(end.x_m, result.commit_end.x_m, 1e-9);
+  EXPECT_NEAR(end.y_m, result.commit_end.y_m, 1e-9);
+  EXPECT_NEAR(end.heading_rad, result.commit_end.heading_rad, 1e-9);
+
+  EXPECT_EQ(t.ace_floor, count);
+  EXPECT_LE(t.ace_floor, t.ace_evaluations);
+  EXPECT_EQ(t.chosen_rank, t.paths_tried - 1);
+  EXPECT_EQ(result.path_cost, static_cast<double>(rig.planner.path_cost(result.path_index)));
+  EXPECT_TRUE(std::isfinite(result.path_cost));
+}
+
+// ---- the same plan, the slow way ----
+
+// The poses of a path after the start, from its definition.
+inline std::vector<Pose2> naive_path(const PlanRequest& request, const EnavConfig& config,
+                                     int path) {
+  const PathTreeConfig& tree = config.tree;
+  const int arcs = tree.curvature_count;
+  const double turn = tree.turn_rad[path / (arcs * arcs)];
+  std::vector<double> angles;
+  const double sign = turn < 0.0 ? -1.0 : 1.0;
+  for (int i = 1; i * tree.turn_step_rad <= std::fabs(turn) + 1e-9; ++i) {
+    angles.push_back(i * tree.turn_step_rad);
+  }
+  if (config.commit_turn_rad <= std::fabs(turn) + 1e-9) angles.push_back(config.commit_turn_rad);
+  for (int t = 0; t < tree.turn_count; ++t) {
+    const double other = sign * tree.turn_rad[t];
+    if (other > 0.0 && other <= std::fabs(turn) + 1e-9) angles.push_back(other);
+  }
+  std::sort(angles.begin(), angles.end());
+  std::vector<Pose2> poses;
+  double last = 0.0;
+  for (const double angle : angles) {
+    if (angle < last + 1e-8) continue;
+    last = angle;
+    poses.push_back(
+        {request.pose.x_m, request.pose.y_m, request.pose.heading_rad + sign * angle});
+  }
+  Pose2 from = request.pose;
+  from.heading_rad += turn;
+  for (const int arc : {path / arcs % arcs, path % arcs}) {
+    const double curvature = tree.curvature_per_m[arc];
+    for (int i = 1; i * tree.ace_step_m <= tree.arc_length_m + 1e-9; ++i) {
+      poses.push_back(along_arc(from, curvature, i * tree.ace_step_m));
+      if (within(poses.back(), request)) return poses;
+    }
+    from = poses.back();
+  }
+  return poses;
+}
+
+// The first path by (cost, index) all of whose poses pass; -1 where none does.
+inline int naive_choice(const PlanRequest& request, const EnavPlanner& planner,
+                        AceChecker* judge) {
+  std::vector<int> order;
+  for (int path = 0; path < planner.tree().paths(); ++path) {
+    if (std::isfinite(planner.path_cost(path))) order.push_back(path);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return planner.path_cost(a) < planner.path_cost(b);
+  });
+  EXPECT_EQ(judge->set_map(request.map), Status::kOk);
+  const auto passes = [&](const Pose2& pose) {
+    Reasons reasons;
+    return !kept_out(request, pose) && judge->is_safe(pose, &reasons);
+  };
+  for (const int path : order) {
+    const std::vector<Pose2> poses = naive_path(request, planner.config(), path);
+    if (std::all_of(poses.begin(), poses.end(), passes)) return path;
+  }
+  return -1;
+}
+
+// Price of the risk map at a pose, from its definition.
+inline double naive_price(const RiskView& risk, const Pose2& pose) {
+  const double gx = std::floor((pose.x_m - risk.origin_x_m) / risk.resolution_m + 0.5);
+  const double gy = std::floor((pose.y_m - risk.origin_y_m) / risk.resolution_m + 0.5);
+  if (!(gx >= 0 && gy >= 0 && gx < risk.nx && gy < risk.ny)) return 0.0;
+  const auto price = [&](int bin) {
+    const int cell = static_cast<int>(gy) * risk.nx + static_cast<int>(gx);
+    return risk_price(risk.p[bin * risk.nx * risk.ny + cell]);
+  };
+  double at = std::fmod(pose.heading_rad / (2.0 * kPi) * risk.bins, risk.bins);
+  if (at < 0.0) at += risk.bins;
+  const int bin = static_cast<int>(at) % risk.bins;
+  const double rest = at - std::floor(at);
+  return (1.0 - rest) * price(bin) + rest * price((bin + 1) % risk.bins);
+}
+
+// A path's cost from the maps the planner shows, by the definition in enav.hpp. `last_turn_sign` is
+// that of the commitment before.
+inline double naive_cost(const PlanRequest& request, const EnavPlanner& planner, int path,
+                         int last_turn_sign) {
+  const EnavConfig& config = planner.config();
+  const CoarseGrid& grid = planner.costmap().grid;
+  const int arcs = config.tree.curvature_count;
+  const double turn = config.tree.turn_rad[path / (arcs * arcs)];
+  double cost = 0.0;
+  if (turn != 0.0) {
+    cost += config.turn_cost + config.turn_cost_per_rad * std::fabs(turn);
+    if (turn * last_turn_sign < 0.0) cost += config.flip_cost;
+  }
+  const std::vector<Pose2> poses = naive_path(request, config, path);
+  for (const Pose2& pose : poses) {
+    if (pose.x_m == request.pose.x_m && pose.y_m == request.pose.y_m) continue;  // turning
+    const double gx = std::floor((pose.x_m - grid.origin_x_m) / grid.resolution_m + 0.5);
+    const double gy = std::floor((pose.y_m - grid.origin_y_m) / grid.resolution_m + 0.5);
+    if (!(gx >= 0 && gy >= 0 && gx < grid.nx && gy < grid.ny)) return INFINITY;
+    double per_m = static_cast<double>(
+        planner.cost_with_memory()[static_cast<int>(gy) * grid.nx + static_cast<int>(gx)]);
+    if (request.risk != nullptr) {
+      per_m += config.risk.weight_per_m * naive_price(*request.risk, pose);
+    }
+    cost += per_m * config.tree.ace_step_m;
+  }
+  if (within(poses.back(), request)) return cost;
+  return cost +
+         sample_cost_to_go(grid, planner.cost_to_go(), poses.back().x_m, poses.back().y_m);
+}
+
+}  // namespace mlnav::rig

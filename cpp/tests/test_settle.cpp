@@ -1,0 +1,199 @@
+#include "mlnav/rover/settle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "mlnav/safety/settle_checker.hpp"
+
+namespace mlnav {
+namespace {
+
+struct Map {
+  std::vector<float> z;
+  GridView view;
+  template <typename Height>
+  Map(int nx, int ny, double resolution, double ox, double oy, Height height) {
+    z.resize(static_cast<std::size_t>(nx) * static_cast<std::size_t>(ny));
+    view = {z.data(), nx, ny, ox, oy, resolution};
+    for (int iy = 0; iy < ny; ++iy)
+      for (int ix = 0; ix < nx; ++ix)
+        z[static_cast<std::size_t>(iy * nx + ix)] =
+            static_cast<float>(height(view.center_x_m(ix), view.center_y_m(iy)));
+  }
+};
+
+SettleModel default_model() {
+  SettleModel model;
+  EXPECT_EQ(make_settle_model(RoverGeometry{}, &model), Status::kOk);
+  return model;
+}
+
+// On a plane the body lies parallel to it, whatever the heading: the plane's slope along the heading is
+// the pitch, in the convention Rx(roll) Ry(-pitch) tan(pitch) = slope_forward cos(roll), tan(roll) =
+// slope_left. The wheels' rims lift H above the plane alike, so no suspension moves.
+TEST(Settle, OnAPlaneTheBodyIsParallelToIt) {
+  const SettleModel model = default_model();
+  std::mt19937 rng(2);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  for (int n = 0; n < 60; ++n) {
+    const double slope = std::tan(25 * kDeg * std::fabs(unit(rng)));
+    const double aspect = kPi * unit(rng);
+    const double gx = slope * std::cos(aspect);
+    const double gy = slope * std::sin(aspect);
+    const double resolution = 0.05 + 0.15 * std::fabs(unit(rng));
+    const int cells = static_cast<int>(7.0 / resolution);
+    const double ox = 50 * unit(rng);
+    const double oy = 50 * unit(rng);
+    const Map map(cells + 3, cells, resolution, ox, oy,
+                  [&](double x, double y) { return gx * (x - ox) + gy * (y - oy); });
+    const Pose2 pose{ox + 3.5 + 0.3 * unit(rng), oy + 3.5 + 0.3 * unit(rng), kPi * unit(rng)};
+    const SettledState s = settle(map.view, model, pose);
+    ASSERT_EQ(s.status, Status::kOk) << n;
+    const double c = std::cos(pose.heading_rad);
+    const double h = std::sin(pose.heading_rad);
+    const double forward = gx * c + gy * h;
+    const double left = -gx * h + gy * c;
+    const double roll = std::atan(left);
+    // Float heights are rounded, and H samples the rim: a few 1e-5 rad.
+    EXPECT_NEAR(s.state.roll_rad, roll, 1e-4) << n;
+    EXPECT_NEAR(s.state.pitch_rad, std::atan(forward * std::cos(roll)), 1e-4) << n;
+    EXPECT_NEAR(tilt_rad(s.state), std::atan(slope), 1e-4) << n;
+    EXPECT_NEAR(s.state.differential_rad, 0.0, 1e-4) << n;
+    EXPECT_NEAR(s.state.bogie_left_rad, 0.0, 1e-4) << n;
+    EXPECT_LT(s.residual_m, kSettleTolerance_m);
+    // The pan is at its height above the plane, less what the rims are lifted; measured vertically.
+    const Clearance clearance = pan_clearance(map.view, model.linkage.g, pose, s.state);
+    ASSERT_EQ(clearance.status, Status::kOk);
+    EXPECT_GT(clearance.clearance_m, 0.60);
+    EXPECT_LT(clearance.clearance_m, 0.60 / std::cos(std::atan(slope)) + 0.12);
+  }
+}
+
+// Every settled state is consistent by its own equations: wheels at H, chain on those heights.
+TEST(Settle, SettledStatesAreFixedPointsFromAnyStart) {
+  const SettleModel model = default_model();
+  std::mt19937 rng(3);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  int settled = 0;
+  int total = 0;
+  for (int n = 0; n < 40; ++n) {
+    const double resolution = n % 3 == 0 ? 0.05 : 0.1;
+    std::vector<double> rocks;
+    for (int i = 0; i < 60; ++i) {
+      rocks.insert(rocks.end(), {5 * unit(rng), 5 * unit(rng), 0.05 + 0.2 * std::fabs(unit(rng))});
+    }
+    const double slope = 0.2 * unit(rng);
+    const int cells = static_cast<int>(10.0 / resolution);
+    const Map map(cells, cells + 7, resolution, -5.0, -5.0, [&](double x, double y) {
+      double z = slope * x;
+      for (std::size_t i = 0; i < rocks.size(); i += 3) {
+        const double r2 = rocks[i + 2] * rocks[i + 2] - (x - rocks[i]) * (x - rocks[i]) -
+                          (y - rocks[i + 1]) * (y - rocks[i + 1]);
+        if (r2 > 0) z = std::max(z, slope * x + std::sqrt(r2));
+      }
+      return z;
+    });
+    for (int p = 0; p < 50; ++p) {
+      const Pose2 pose{2.5 * unit(rng), 2.5 * unit(rng), kPi * unit(rng)};
+      for (int start = 0; start < 3; ++start) {
+        double guess[kWheels];
+        for (double& h : guess) h = 0.3 * unit(rng);
+        const SettledState s = settle(map.view, model, pose, start == 0 ? nullptr : guess);
+        ++total;
+        if (s.status != Status::kOk) continue;
+        ++settled;
+        ChainState<double> state{};
+        WheelPositions<double> at{};
+        ASSERT_EQ(solve_chain(model.linkage, s.heights_m, &state, &at), Status::kOk);
+        const SinCos heading = det_sincos(pose.heading_rad);
+        for (int i = 0; i < kWheels; ++i) {
+          const double x = pose.x_m + at.forward_m[i] * heading.cos - at.left_m[i] * heading.sin;
+          const double y = pose.y_m + at.forward_m[i] * heading.sin + at.left_m[i] * heading.cos;
+          const WheelContact contact = wheel_contact(map.view, model.footprint, x, y, heading);
+          EXPECT_NEAR(contact.height_m, s.heights_m[i], 1e-5);
+        }
+      }
+    }
+  }
+  EXPECT_GE(settled, total * 0.9995) << settled << " of " << total;
+}
+
+TEST(Settle, FaultsAreNamed) {
+  const SettleModel model = default_model();
+  Map map(60, 70, 0.1, 0.0, 0.0, [](double, double) { return 1.0; });
+  EXPECT_EQ(settle(map.view, model, {3, 3, 0}).status, Status::kOk);
+  EXPECT_EQ(settle(map.view, model, {0.5, 3, 0}).status, Status::kOutsideMap);
+  EXPECT_EQ(settle(map.view, model, {1e9, 3, 0}).status, Status::kOutsideMap);
+  const double absurd[kWheels] = {0, 5, 0, 0, 0, 0};
+  EXPECT_EQ(settle(map.view, model, {3, 3, 0}, absurd).status, Status::kOutOfMechanicalRange);
+  // Unknown ground under the left middle wheel.
+  map.z[static_cast<std::size_t>(42 * 60 + 30)] = NAN;
+  EXPECT_EQ(settle(map.view, model, {3, 3, 0}).status, Status::kUnknownGround);
+}
+
+// The clearance against dense sampling of pan points over the bilinear ground.
+TEST(Settle, ClearanceIsTheLeastGapUnderThePan) {
+  const SettleModel model = default_model();
+  const RoverGeometry& g = model.linkage.g;
+  std::mt19937 rng(4);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  for (int n = 0; n < 60; ++n) {
+    const double resolution = 0.08 + 0.04 * std::fabs(unit(rng));
+    const int cells = static_cast<int>(8.0 / resolution);
+    const Map map(cells, cells, resolution, 10.0, -4.0,
+                  [&](double, double) { return 0.15 * unit(rng); });
+    const Pose2 pose{14 + 0.5 * unit(rng), 0.5 * unit(rng), kPi * unit(rng)};
+    const SettledState s = settle(map.view, model, pose);
+    if (s.status != Status::kOk) continue;
+    const Clearance clearance = pan_clearance(map.view, g, pose, s.state);
+    ASSERT_EQ(clearance.status, Status::kOk);
+    const ChainState<double>& q = s.state;
+    // Gap from body point (x, y, pan) straight down to the ground.
+    const auto gap = [&](double x, double y) {
+      const double up = x * q.sin_pitch + g.pan_height_m * q.cos_pitch;
+      const double forward = x * q.cos_pitch - g.pan_height_m * q.sin_pitch;
+      const double left = y * q.cos_roll - up * q.sin_roll;
+      const double z = q.origin_z_m + up * q.cos_roll + y * q.sin_roll;
+      const double c = std::cos(pose.heading_rad);
+      const double h = std::sin(pose.heading_rad);
+      return z - height_m(map.view, pose.x_m + forward * c - left * h,
+                          pose.y_m + forward * h + left * c);
+    };
+    const auto least = [&](double margin) {
+      double lowest = INFINITY;
+      for (double x = g.pan_rear_x_m - margin; x <= g.pan_front_x_m + margin; x += 0.01)
+        for (double y = -g.pan_half_width_m - margin; y <= g.pan_half_width_m + margin; y += 0.01)
+          lowest = std::min(lowest, gap(x, y));
+      return lowest;
+    };
+    EXPECT_LE(clearance.clearance_m, least(0.0) + 1e-9);            // never more than the truth
+    EXPECT_GE(clearance.clearance_m, least(1.6 * resolution) - 0.02);  // nor much less
+  }
+}
+
+TEST(SettleChecker, JudgesByTheLimits) {
+  RoverModel model;
+  SettleChecker checker;
+  ASSERT_TRUE(checker.init(model).ok());
+  // One wheel on a tall post: bogie or differential give out long before tilt.
+  const Map map(70, 70, 0.1, 0.0, 0.0, [](double x, double y) {
+    return std::hypot(x - 3.5, y - (3.5 + 1.1845)) < 0.35 ? 0.45 : 0.0;
+  });
+  ASSERT_EQ(checker.set_map(map.view), Status::kOk);
+  const AceReport on_post = checker.report({3.5, 3.5, 0.0});
+  EXPECT_FALSE(on_post.safe);
+  EXPECT_NE(on_post.reasons & kBogie, 0);
+  EXPECT_LT(on_post.margin_bogie_rad, 0.0);
+  const AceReport beside = checker.report({3.5, 2.9, 0.0});
+  EXPECT_TRUE(beside.safe);
+  EXPECT_GT(beside.margin_bogie_rad, 0.0);
+  Reasons reasons = 0;
+  EXPECT_FALSE(checker.is_safe({NAN, 0, 0}, &reasons));
+  EXPECT_EQ(reasons, kBadPose);
+}
+
+}  // namespace
+}  // namespace mlnav

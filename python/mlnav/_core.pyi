@@ -1,0 +1,222 @@
+"""Compiled core. Thin: arrays must be C-contiguous and of the exact dtype; `mlnav.core` converts.
+
+Frames and units follow the C++ headers: world x east, y north, metres, radians counter-clockwise
+from +x; maps are row-major ``z[iy, ix]`` float32 with NaN for unknown. Every call that computes
+releases the GIL. Faults raise `CoreError`.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+
+__version__: str
+REASONS: Final[tuple[str, ...]]  # name of reason bit 0, 1, ...
+STAGES: Final[tuple[str, ...]]  # names of the planner's stages, in order
+
+class CoreError(ValueError):
+    """A status of the core: ``args[0]`` is '<status>: <what it means> [<field>]'."""
+
+class RoverGeometry:
+    wheel_radius_m: float
+    wheel_width_m: float
+    front_x_m: float
+    rear_x_m: float
+    front_y_m: float
+    middle_y_m: float
+    rear_y_m: float
+    rocker_pivot_x_m: float
+    rocker_pivot_z_m: float
+    bogie_pivot_x_m: float
+    bogie_pivot_z_m: float
+    pan_rear_x_m: float
+    pan_front_x_m: float
+    pan_half_width_m: float
+    pan_height_m: float
+    def __init__(self) -> None: ...
+
+class SafetyLimits:
+    clearance_min_m: float
+    tilt_max_rad: float
+    bogie_max_rad: float
+    differential_max_rad: float
+    relief_max_m: float
+    def __init__(self) -> None: ...
+    @staticmethod
+    def flight_like() -> SafetyLimits: ...
+    @staticmethod
+    def enav_like() -> SafetyLimits: ...
+
+class RoverModel:
+    geometry: RoverGeometry
+    limits: SafetyLimits
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+    def wheel_plan(self) -> F64:
+        """(6, 2) nominal axle x, y: front, middle, rear of the left side, then of the right."""
+
+class FixedBoxConfig:
+    half_length_m: float
+    half_width_m: float
+    def __init__(self) -> None: ...
+
+class CostmapConfig:
+    coarsening: int
+    patch_half_width_m: float
+    tilt_scale_rad: float
+    roughness_scale_m: float
+    tilt_limit_rad: float
+    unknown_cost: float
+    def __init__(self) -> None: ...
+
+class RiskPricing:
+    weight_per_m: float
+    to_go_fraction: float
+    def __init__(self) -> None: ...
+
+class PathTreeConfig:
+    turn_rad: list[float]
+    curvature_per_m: list[float]
+    arc_length_m: float
+    ace_step_m: float
+    turn_step_rad: float
+    def __init__(self) -> None: ...
+
+class EnavConfig:
+    costmap: CostmapConfig
+    tree: PathTreeConfig
+    risk: RiskPricing
+    turn_cost: float
+    turn_cost_per_rad: float
+    commit_length_m: float
+    commit_turn_rad: float
+    overthink_evaluations: int
+    memory_poses: int
+    visit_cost_per_m: float
+    visit_radius_m: float
+    flip_cost: float
+    max_map_cells: int
+    max_risk_cells: int
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+
+class Grid:
+    """A heightmap the core can look at; keeps `z` alive."""
+
+    def __init__(
+        self, z: F32, resolution_m: float, origin_x_m: float, origin_y_m: float
+    ) -> None: ...
+    @property
+    def z(self) -> F32: ...
+    @property
+    def resolution_m(self) -> float: ...
+    @property
+    def origin_m(self) -> tuple[float, float]: ...
+    def heights(self, xy: F64) -> F64:
+        """(n, 2) -> (n,) bilinear heights; NaN outside or over unknown ground."""
+    def wheel_heights(self, model: RoverModel, poses: F64) -> F64:
+        """(n, 3) wheel x, y, heading -> (n,) H, NaN where unknown or outside."""
+
+class Checker:
+    @staticmethod
+    def fixed_box(model: RoverModel, config: FixedBoxConfig, max_map_cells: int) -> Checker: ...
+    @staticmethod
+    def settle(model: RoverModel) -> Checker: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> RoverModel: ...
+    def set_map(self, grid: Grid) -> None: ...
+    def reasons(self, poses: F64) -> NDArray[np.uint16]:
+        """(n, 3) x, y, heading -> (n,) reason bits, 0 = safe. First failing stage only."""
+    def report(self, poses: F64) -> dict[str, NDArray[np.generic]]:
+        """(n, 3) -> columns: safe (bool), reasons (uint16), roll_rad/pitch_rad/differential_rad/
+        bogie_left_rad/bogie_right_rad/origin_z_m (n, 2) bounds, tilt_max_rad, clearance_min_m,
+        relief_max_m, margin_tilt_rad, margin_bogie_rad, margin_differential_rad,
+        margin_clearance_m, margin_relief_m (n,), inner_steps, lookups (int32)."""
+    def ace_map(self, bins: int) -> NDArray[np.uint16]:
+        """(bins, ny, nx) reasons at every cell centre and heading 2 pi k / bins."""
+
+def settle(
+    grid: Grid, model: RoverModel, poses: F64, start_heights_m: F64 | None = None
+) -> dict[str, NDArray[np.generic]]:
+    """Settle at (n, 3) poses, from H at the nominal wheels or from (n, 6) start heights.
+
+    Columns: status (uint8, 0 = settled), roll_rad, pitch_rad, differential_rad, bogie_left_rad,
+    bogie_right_rad, origin_z_m, tilt_rad, clearance_m, relief_max_m, residual_m (n,), heights_m,
+    forward_m, left_m (n, 6), steps, lookups (int32), safe (bool), reasons (uint16).
+    """
+
+def status_name(status: int) -> str: ...
+def costmap(
+    grid: Grid, config: CostmapConfig, keep_out: NDArray[np.uint8] | None = None
+) -> dict[str, object]:
+    """cost_per_m, tilt_rad, roughness_m (cny, cnx) float32; resolution_m, origin_m."""
+
+def cost_to_go(
+    cost_per_m: F32,
+    resolution_m: float,
+    origin_x_m: float,
+    origin_y_m: float,
+    goal_x_m: float,
+    goal_y_m: float,
+    outside_cost_per_m: float = 1.0,
+    extra_cost_per_m: F32 | None = None,
+) -> F32: ...
+def sobel_risk(grid: Grid, kernel_half_width_m: float = 1.2) -> F32:
+    """(ny, nx) risk in [0, 1)."""
+
+class PlanResult:
+    """One cycle. Angles in radians, lengths in metres, times in seconds."""
+
+    outcome: str  # path | goal_reached | no_safe_path | budget_exhausted | start_unsafe
+    start_reasons: int
+    turn_rad: float
+    curvature_per_m: float
+    length_m: float
+    commit_end: tuple[float, float, float]
+    path_index: int
+    path_cost: float
+    path: F64  # (n, 3) every pose the checker passed, in order, the start first
+    ace_evaluations: int
+    ace_floor: int
+    overthink: bool
+    paths: int
+    paths_finite: int
+    paths_tried: int
+    chosen_rank: int
+    rejects: dict[str, int]  # by reason name
+    stage_s: dict[str, float]
+
+class EnavPlanner:
+    def __init__(self, config: EnavConfig, checker: Checker) -> None: ...
+    def reset(self) -> None: ...
+    def plan(
+        self,
+        grid: Grid,
+        pose: tuple[float, float, float],
+        goal: tuple[float, float],
+        goal_tolerance_m: float = 1.0,
+        risk: F32 | None = None,  # (bins, ny, nx)
+        risk_resolution_m: float = 0.0,
+        risk_origin_m: tuple[float, float] = (0.0, 0.0),
+        keep_out: NDArray[np.uint8] | None = None,  # (ny, nx), nonzero = forbidden
+        ace_budget: int = -1,
+    ) -> PlanResult: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def tree(self) -> dict[str, int]:
+        """paths, arc_poses, turn_poses, poses_per_arc, turns, curvatures."""
+    # The last cycle, for pictures.
+    def path_costs(self) -> F32:
+        """(paths,) cost of every candidate, +inf where it was not ranked."""
+    def path_poses(self, path_index: int) -> F64:
+        """(n, 3) poses of a candidate, the start first."""
+    def path_verdicts(self) -> NDArray[np.uint8]:
+        """(paths,) 0 not tried, 1 passed, 2 failed, 3 not ranked (infinite cost)."""
+    def costmap(self) -> dict[str, object]:
+        """As `costmap`, with cost_to_go and cost_with_memory_per_m beside it."""
