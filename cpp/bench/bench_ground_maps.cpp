@@ -53,7 +53,8 @@ int main() {
   int bad = 0;
 
   report("validate 320 x 320", [&] { bad += validate(grid) != Status::kOk; });
-  report("costmap 80 x 80", [&] { build_costmap(grid, nullptr, config, scratch.data(), &costmap); });
+  report("costmap 80 x 80",
+         [&] { build_costmap(grid, nullptr, config, scratch.data(), &costmap); });
   std::vector<std::uint8_t> keep_out(grid.cells(), 0);
   report("costmap with keep-out mask",
          [&] { build_costmap(grid, keep_out.data(), config, scratch.data(), &costmap); });

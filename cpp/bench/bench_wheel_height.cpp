@@ -96,9 +96,10 @@ void run(const char* name, double resolution, double slope_deg, int rocks, doubl
   const double height = best_ns(queries, &sum, [&](const Query& q) {
     return wheel_height(grid, footprint, q.x, q.y, q.heading).height_m;
   });
-  std::printf("%-22s %4.2f m  naive %6.0f ns  contact %5.0f ns (%4.1fx)  height %5.0f ns (%4.1fx)  %s\n",
-              name, resolution, plain, contact, plain / contact, height, plain / height,
-              different == 0 ? "bit-equal" : "DIFFERENT");
+  std::printf(
+      "%-22s %4.2f m  naive %6.0f ns  contact %5.0f ns (%4.1fx)  height %5.0f ns (%4.1fx)  %s\n",
+      name, resolution, plain, contact, plain / contact, height, plain / height,
+      different == 0 ? "bit-equal" : "DIFFERENT");
   if (std::isnan(sum)) std::puts("(a query fell outside)");
 }
 

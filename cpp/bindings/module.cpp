@@ -427,6 +427,7 @@ struct PyPlanResult {
   Motion commit;
   Pose2 commit_end;
   int path_index = -1;
+  bool short_path = false;
   double path_cost = 0.0;
   std::vector<Pose2> path;
   Telemetry telemetry;
@@ -499,6 +500,7 @@ class PyEnavPlanner {
     out.commit = result_->commit;
     out.commit_end = result_->commit_end;
     out.path_index = result_->path_index;
+    out.short_path = result_->short_path;
     out.path_cost = result_->path_cost;
     for (int i = 0; i < result_->path_pose_count; ++i) out.path.push_back(result_->path[i].pose);
     out.telemetry = result_->telemetry;
@@ -674,7 +676,7 @@ PYBIND11_MODULE(_core, m) {
     py::class_<Self>(m, "EnavConfig")
         .def(py::init<>()) FIELD(costmap) FIELD(tree) FIELD(risk) FIELD(turn_cost)
             FIELD(turn_cost_per_rad) FIELD(commit_length_m) FIELD(commit_turn_rad)
-                FIELD(overthink_evaluations) FIELD(memory_poses) FIELD(visit_cost_per_m)
+                FIELD(short_paths) FIELD(overthink_evaluations) FIELD(memory_poses) FIELD(visit_cost_per_m)
                     FIELD(visit_radius_m) FIELD(flip_cost) FIELD(max_map_cells)
                         FIELD(max_risk_cells)
         .def("validate", [](const Self& self) { require(validate(self)); });
@@ -761,6 +763,7 @@ PYBIND11_MODULE(_core, m) {
                                                      r.commit_end.heading_rad);
                              })
       .def_readonly("path_index", &R::path_index)
+      .def_readonly("short_path", &R::short_path)
       .def_readonly("path_cost", &R::path_cost)
       .def_property_readonly("path", [](const R& r) { return to_array(r.path); })
       .def_property_readonly("ace_evaluations", [](const R& r) { return r.telemetry.ace_evaluations; })

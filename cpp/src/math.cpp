@@ -144,10 +144,14 @@ SinCos det_sincos(double angle_rad) noexcept {
   const double s = sin_series(x);
   const double c = cos_series(x);
   switch (static_cast<std::int64_t>(n) & 3) {
-    case 0: return {s, c};
-    case 1: return {c, -s};
-    case 2: return {-s, -c};
-    default: return {-c, s};
+    case 0:
+      return {s, c};
+    case 1:
+      return {c, -s};
+    case 2:
+      return {-s, -c};
+    default:
+      return {-c, s};
   }
 }
 
@@ -228,8 +232,8 @@ double det_exp(double x) noexcept {
   // Taylor series of exp(r) - 1 - r; the first term left out is below 5e-18 on |r| <= log(2)/2.
   const double r2 = r * r;
   const double r4 = r2 * r2;
-  const double p0 = (0.5 + r * 0.16666666666666666) +
-                    r2 * (0.041666666666666664 + r * 0.008333333333333333);
+  const double p0 =
+      (0.5 + r * 0.16666666666666666) + r2 * (0.041666666666666664 + r * 0.008333333333333333);
   const double p1 = (0.001388888888888889 + r * 0.0001984126984126984) +
                     r2 * (2.48015873015873e-05 + r * 2.7557319223985893e-06);
   const double p2 = (2.755731922398589e-07 + r * 2.505210838544172e-08) +

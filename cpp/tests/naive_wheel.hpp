@@ -30,8 +30,7 @@ inline mlnav::WheelContact wheel_contact(const mlnav::GridView& grid,
   const double gy = (y_m - grid.origin_y_m) * per_cell;
   const double cx = std::floor(gx);
   const double cy = std::floor(gy);
-  const double extent =
-      footprint.u_m[footprint.along - 1] + footprint.v_m[footprint.across - 1];
+  const double extent = footprint.u_m[footprint.along - 1] + footprint.v_m[footprint.across - 1];
   const double reach = std::floor(extent * per_cell + 1.0) + 1.0;
   bool outside = !(std::isfinite(gx) && std::isfinite(gy));
   bool unknown = false;
@@ -47,8 +46,8 @@ inline mlnav::WheelContact wheel_contact(const mlnav::GridView& grid,
     for (int j = 0; j < footprint.across && !outside; ++j) {
       const double u = footprint.u_m[i];
       const double v = footprint.v_m[j];
-      const double x = ((gx - cx + reach) + u * (heading.cos * per_cell)) +
-                       v * -(heading.sin * per_cell);
+      const double x =
+          ((gx - cx + reach) + u * (heading.cos * per_cell)) + v * -(heading.sin * per_cell);
       const double y =
           ((gy - cy + reach) + u * (heading.sin * per_cell)) + v * (heading.cos * per_cell);
       const double map_x = x + (cx - reach);

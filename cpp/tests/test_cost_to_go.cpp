@@ -17,9 +17,9 @@ constexpr float kInfF = std::numeric_limits<float>::infinity();
 constexpr float kNanF = std::numeric_limits<float>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-const CoarseGrid kGrids[] = {{5, 9, 0.0, 0.0, 0.4},        {9, 5, -31.7, 12.25, 0.2},
+const CoarseGrid kGrids[] = {{5, 9, 0.0, 0.0, 0.4},          {9, 5, -31.7, 12.25, 0.2},
                              {13, 7, 1234.5, -98.6, 0.0731}, {1, 8, 0.5, 0.5, 1.0},
-                             {8, 1, -0.5, 2.5, 0.25},       {1, 1, 3.0, 4.0, 0.4}};
+                             {8, 1, -0.5, 2.5, 0.25},        {1, 1, 3.0, 4.0, 0.4}};
 
 std::vector<float> solve(const CoarseGrid& g, const std::vector<float>& cost,
                          const std::vector<float>& extra, Point2 goal, double outside = 1.4) {
@@ -67,7 +67,9 @@ std::vector<double> bellman_ford(const CoarseGrid& g, const std::vector<float>& 
       value[i] = std::hypot(p.x_m - goal.x_m, p.y_m - goal.y_m) * outside;
     }
   }
-  const auto closed = [&](int x, int y) { return std::isinf(cost[static_cast<std::size_t>(y * g.nx + x)]); };
+  const auto closed = [&](int x, int y) {
+    return std::isinf(cost[static_cast<std::size_t>(y * g.nx + x)]);
+  };
   for (bool changed = true; changed;) {
     changed = false;
     for (int iy = 0; iy < g.ny; ++iy) {
@@ -167,14 +169,16 @@ TEST(CostToGo, EnclosedGoalIsReachedFromItsEnclosureOnly) {
   std::vector<float> cost(63, 1.0f);
   for (int iy = 1; iy <= 5; ++iy) {
     for (int ix = 2; ix <= 6; ++ix) {
-      if (ix == 2 || ix == 6 || iy == 1 || iy == 5) cost[static_cast<std::size_t>(iy * 9 + ix)] = kInfF;
+      if (ix == 2 || ix == 6 || iy == 1 || iy == 5)
+        cost[static_cast<std::size_t>(iy * 9 + ix)] = kInfF;
     }
   }
   const std::vector<float> got = solve(g, cost, {}, center(g, 4, 3));
   for (int iy = 0; iy < 7; ++iy) {
     for (int ix = 0; ix < 9; ++ix) {
       const bool within = ix >= 3 && ix <= 5 && iy >= 2 && iy <= 4;
-      EXPECT_EQ(std::isfinite(got[static_cast<std::size_t>(iy * 9 + ix)]), within) << ix << " " << iy;
+      EXPECT_EQ(std::isfinite(got[static_cast<std::size_t>(iy * 9 + ix)]), within)
+          << ix << " " << iy;
     }
   }
 }
@@ -246,7 +250,8 @@ TEST(SampleCostToGo, BilinearBetweenCentres) {
   for (const CoarseGrid& g : kGrids) {
     std::vector<float> value(static_cast<std::size_t>(g.cells()));
     for (int i = 0; i < g.cells(); ++i) {
-      value[static_cast<std::size_t>(i)] = static_cast<float>(10 + 3 * (i % g.nx) - 0.5 * (i / g.nx));
+      value[static_cast<std::size_t>(i)] =
+          static_cast<float>(10 + 3 * (i % g.nx) - 0.5 * (i / g.nx));
     }
     std::mt19937 random(63);
     std::uniform_real_distribution<double> u(-0.499, g.nx - 0.501), v(-0.499, g.ny - 0.501);

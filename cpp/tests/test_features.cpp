@@ -55,8 +55,8 @@ struct NaiveCell {
 
 // Plane fit by the normal equations about the patch's own centroid, in metres, points gathered one
 // by one: no sums shared between cells.
-NaiveCell naive_cell(const GridView& g, const std::uint8_t* keep_out, const CostmapConfig& c, int cx,
-                     int cy) {
+NaiveCell naive_cell(const GridView& g, const std::uint8_t* keep_out, const CostmapConfig& c,
+                     int cx, int cy) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const int k = c.coarsening;
   const auto in_map = [&g](int x, int y) { return x >= 0 && y >= 0 && x < g.nx && y < g.ny; };
@@ -261,7 +261,8 @@ TEST(Costmap, RoughnessOfACheckerboardIsItsAmplitude) {
   for (const Frame& f : kFrames) {
     Map map(24, 40, f.ox, f.oy, f.res);
     for (int iy = 0; iy < 40; ++iy) {
-      for (int ix = 0; ix < 24; ++ix) map.at(ix, iy) = 50.0f + ((ix + iy) % 2 == 0 ? 0.125f : -0.125f);
+      for (int ix = 0; ix < 24; ++ix)
+        map.at(ix, iy) = 50.0f + ((ix + iy) % 2 == 0 ? 0.125f : -0.125f);
     }
     CostmapConfig config;
     config.patch_half_width_m = 2.5 * 4 * f.res;

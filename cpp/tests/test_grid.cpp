@@ -234,7 +234,9 @@ TEST(Height, UnknownOnlyWhereItCarriesWeight) {
   Map map(5, 9, 0.0, 0.0, 0.5);  // halves: fractions are exact
   map.at(2, 4) = kNanF;
   const GridView& g = map.view;
-  const auto unknown = [&g](double u, double v) { return std::isnan(height_m(g, 0.5 * u, 0.5 * v)); };
+  const auto unknown = [&g](double u, double v) {
+    return std::isnan(height_m(g, 0.5 * u, 0.5 * v));
+  };
   EXPECT_TRUE(unknown(2.0, 4.0));
   EXPECT_TRUE(unknown(1.5, 4.0));
   EXPECT_TRUE(unknown(2.5, 3.5));

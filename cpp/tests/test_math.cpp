@@ -112,7 +112,8 @@ TEST(Math, AsinWithinThreeUlps) {
 }
 
 TEST(Math, AsinOutsideItsDomainIsNan) {
-  for (const double x : {std::nextafter(1.0, 2.0), -std::nextafter(1.0, 2.0), 2.0, kInf, -kInf, kNan}) {
+  for (const double x :
+       {std::nextafter(1.0, 2.0), -std::nextafter(1.0, 2.0), 2.0, kInf, -kInf, kNan}) {
     EXPECT_TRUE(std::isnan(det_asin(x))) << x;
   }
 }
@@ -135,7 +136,8 @@ TEST(Math, AtanWithinThreeUlps) {
   Worst worst;
   sweep(-1.0, 1.0, 200000, 14, [&](double x) { worst.add(x, det_atan(x), std::atan(x), false); });
   sweep(-50.0, 50.0, 200000, 15, [&](double x) { worst.add(x, det_atan(x), std::atan(x), false); });
-  sweep(-1e300, 1e300, 20000, 16, [&](double x) { worst.add(x, det_atan(x), std::atan(x), false); });
+  sweep(-1e300, 1e300, 20000, 16,
+        [&](double x) { worst.add(x, det_atan(x), std::atan(x), false); });
   EXPECT_LE(worst.ulp, 3.0) << "at " << worst.at;
   EXPECT_EQ(det_atan(kInf), kPi / 2);
   EXPECT_EQ(det_atan(-kInf), -kPi / 2);
@@ -213,10 +215,8 @@ TEST(Math, LogWithinTwoUlps) {
 
 TEST(Math, ExpWithinTwoUlpsAndSaturates) {
   Worst worst;
-  sweep(-700.0, 709.0, 400000, 19,
-        [&](double x) { worst.add(x, det_exp(x), std::exp(x), false); });
-  sweep(-745.0, -708.0, 20000, 20,
-        [&](double x) { worst.add(x, det_exp(x), std::exp(x), false); });
+  sweep(-700.0, 709.0, 400000, 19, [&](double x) { worst.add(x, det_exp(x), std::exp(x), false); });
+  sweep(-745.0, -708.0, 20000, 20, [&](double x) { worst.add(x, det_exp(x), std::exp(x), false); });
   sweep(-1.0, 1.0, 400000, 21, [&](double x) { worst.add(x, det_exp(x), std::exp(x), false); });
   EXPECT_LE(worst.ulp, 2.0) << "at " << worst.at;
   EXPECT_EQ(det_exp(0.0), 1.0);

@@ -1,6 +1,8 @@
 #include "mlnav/search/risk.hpp"
 
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <limits>
 #include <vector>
 

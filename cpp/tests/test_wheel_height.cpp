@@ -75,8 +75,8 @@ TEST(Footprint, SamplesAreDenseSymmetricAndOdd) {
     for (int k = 0; k < f.along; ++k) {
       ASSERT_EQ(f.u_m[k], -f.u_m[f.along - 1 - k]);
       ASSERT_EQ(f.lift_m[k], f.lift_m[f.along - 1 - k]);
-      ASSERT_NEAR(f.lift_m[k], radius - std::sqrt(std::fmax(0.0, radius * radius - f.u_m[k] * f.u_m[k])),
-                  1e-15);
+      ASSERT_NEAR(f.lift_m[k],
+                  radius - std::sqrt(std::fmax(0.0, radius * radius - f.u_m[k] * f.u_m[k])), 1e-15);
       if (k > 0) {
         ASSERT_GT(f.u_m[k], f.u_m[k - 1]);
         ASSERT_LE(f.u_m[k] - f.u_m[k - 1], kWheelSample_m + 1e-9);
@@ -117,7 +117,8 @@ TEST(WheelContact, BitEqualToThePlainVersionOnRoughGround) {
       for (int i = 0; i < 1500; ++i) {
         const double x = frame.ox + u(random) * frame.res;
         const double y = frame.oy + v(random) * frame.res;
-        for (const WheelFootprint& f : wheels) expect_same(map.view, f, x, y, heading(angle(random)));
+        for (const WheelFootprint& f : wheels)
+          expect_same(map.view, f, x, y, heading(angle(random)));
         if (HasFatalFailure()) return;
       }
     }
@@ -292,8 +293,8 @@ TEST(WheelContact, OnAPlaneIsTheDilatedPlane) {
     const double along = a * std::cos(psi) + b * std::sin(psi);
     const double across = -a * std::sin(psi) + b * std::cos(psi);
     const double plane = 1.0 + a * (x - cx) + b * (y - cy);
-    const double exact = plane + kRadius * (std::sqrt(1.0 + along * along) - 1.0) +
-                         std::fabs(across) * kWidth / 2.0;
+    const double exact =
+        plane + kRadius * (std::sqrt(1.0 + along * along) - 1.0) + std::fabs(across) * kWidth / 2.0;
     const WheelContact got = wheel_contact(map.view, wheel(), x, y, heading(psi));
     ASSERT_EQ(got.status, Status::kOk);
     ASSERT_LE(got.height_m, exact + 1e-6);  // float32 heights
@@ -372,7 +373,8 @@ TEST(WheelContact, IsLipschitzInPositionAndHeading) {
       const double x = frame.ox + gx * frame.res;
       const double y = frame.oy + v(random) * frame.res;
       const double psi = angle(random);
-      const double dx = scale * step(random), dy = scale * step(random), dpsi = scale * step(random);
+      const double dx = scale * step(random), dy = scale * step(random),
+                   dpsi = scale * step(random);
       const WheelHeight a = wheel_height(map.view, wheel(), x, y, heading(psi));
       const WheelHeight b = wheel_height(map.view, wheel(), x + dx, y + dy, heading(psi + dpsi));
       if (a.status != Status::kOk || b.status != Status::kOk) continue;

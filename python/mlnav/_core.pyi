@@ -93,6 +93,7 @@ class EnavConfig:
     turn_cost_per_rad: float
     commit_length_m: float
     commit_turn_rad: float
+    short_paths: bool
     overthink_evaluations: int
     memory_poses: int
     visit_cost_per_m: float
@@ -179,6 +180,7 @@ class PlanResult:
     length_m: float
     commit_end: tuple[float, float, float]
     path_index: int
+    short_path: bool  # only the start of that candidate passed
     path_cost: float
     path: F64  # (n, 3) every pose the checker passed, in order, the start first
     ace_evaluations: int

@@ -83,7 +83,7 @@ void add_line(const Line& line, double x, double y, Moments* sums) noexcept {
 
 struct Plane {
   bool fitted = false;
-  double slope = 0.0;      // rise over run, in metres per cell
+  double slope = 0.0;        // rise over run, in metres per cell
   double mean_square = 0.0;  // of the residuals
 };
 
@@ -143,37 +143,45 @@ void sum_blocks(const GridView& grid, int k, const CoarseGrid& coarse, double* p
   }
 }
 
-// Sums of the planes' rows [y0, y1] into one row a moment.
-void sum_rows(const CoarseGrid& coarse, const double* planes, int y0, int y1,
-              double* rows) noexcept {
+// Sums over the patches of one row of coarse cells: rows [y0, y1] down, then `half` cells each way.
+// One row of sums a moment.
+void sum_patches(const CoarseGrid& coarse, const double* planes, int y0, int y1, double* row_sums,
+                 double* patch_sums, int half) noexcept {
   const int nx = coarse.nx;
   for (int m = 0; m < kMoments; ++m) {
-    double* const to = rows + m * nx;
     const double* const plane = planes + m * coarse.cells();
-    for (int x = 0; x < nx; ++x) to[x] = plane[y0 * nx + x];
+    for (int x = 0; x < nx; ++x) row_sums[x] = plane[y0 * nx + x];
     for (int y = y0 + 1; y <= y1; ++y) {
-      for (int x = 0; x < nx; ++x) to[x] += plane[y * nx + x];
+      for (int x = 0; x < nx; ++x) row_sums[x] += plane[y * nx + x];
+    }
+    double* const to = patch_sums + m * nx;
+    for (int x = 0; x < nx; ++x) to[x] = row_sums[x];
+    for (int d = 1; d <= half && d < nx; ++d) {
+      for (int x = 0; x < nx - d; ++x) to[x] += row_sums[x + d];
+      for (int x = d; x < nx; ++x) to[x] += row_sums[x - d];
     }
   }
 }
 
-Moments sum_columns(const double* rows, int nx, int x0, int x1) noexcept {
+Moments column(const double* patch_sums, int nx, int x) noexcept {
   Moments sums;
-  for (int m = 0; m < kMoments; ++m) {
-    for (int x = x0; x <= x1; ++x) sums.of[m] += rows[m * nx + x];
-  }
+  for (int m = 0; m < kMoments; ++m) sums.of[m] = patch_sums[m * nx + x];
   return sums;
+}
+
+bool any_set(const std::uint8_t* flags, std::size_t count) noexcept {
+  unsigned any = 0;
+  for (std::size_t i = 0; i < count; ++i) any |= flags[i];
+  return any != 0;
 }
 
 bool any_kept_out(const GridView& grid, const std::uint8_t* keep_out, int k, int cx,
                   int cy) noexcept {
   const BlockExtent e = block_extent(grid, k, cx, cy);
+  const auto nx = static_cast<std::size_t>(grid.nx);
   for (int y = e.y0; y < e.y1; ++y) {
-    const std::uint8_t* row =
-        keep_out + static_cast<std::size_t>(y) * static_cast<std::size_t>(grid.nx);
-    for (int x = e.x0; x < e.x1; ++x) {
-      if (row[x] != 0) return true;
-    }
+    const std::uint8_t* const row = keep_out + static_cast<std::size_t>(y) * nx + e.x0;
+    if (any_set(row, static_cast<std::size_t>(e.x1 - e.x0))) return true;
   }
   return false;
 }
@@ -186,16 +194,18 @@ void window_sums(double* values, int n, std::ptrdiff_t stride, int half, double*
   const int padded = n + 2 * half;
   double* const heads = scratch;
   double* const tails = scratch + padded;
-  for (int i = 0; i < padded; ++i) {
-    const int from = i - half;
-    tails[i] = from >= 0 && from < n ? values[from * stride] : 0.0;
-    heads[i] = i % length == 0 ? tails[i] : heads[i - 1] + tails[i];
+  for (int i = 0; i < half; ++i) tails[i] = tails[half + n + i] = 0.0;
+  for (int i = 0; i < n; ++i) tails[half + i] = values[i * stride];
+  for (int start = 0; start < padded; start += length) {
+    const int end = start + length < padded ? start + length : padded;
+    double sum = 0.0;
+    for (int i = start; i < end; ++i) heads[i] = sum += tails[i];
+    for (int i = end - 2; i >= start; --i) tails[i] += tails[i + 1];
   }
-  for (int i = padded - 2; i >= 0; --i) {
-    if ((i + 1) % length != 0) tails[i] += tails[i + 1];
-  }
-  for (int i = 0; i < n; ++i) {
-    values[i * stride] = i % length == 0 ? tails[i] : tails[i] + heads[i + length - 1];
+  for (int start = 0; start < n; start += length) {
+    values[start * stride] = tails[start];  // a block of its own
+    const int end = start + length < n ? start + length : n;
+    for (int i = start + 1; i < end; ++i) values[i * stride] = tails[i] + heads[i + length - 1];
   }
 }
 
@@ -244,7 +254,7 @@ CoarseGrid coarse_grid(const GridView& grid, int coarsening) noexcept {
 std::size_t costmap_scratch_doubles(int nx, int ny, int coarsening) noexcept {
   const auto cx = static_cast<std::size_t>(blocks(nx, coarsening));
   const auto cy = static_cast<std::size_t>(blocks(ny, coarsening));
-  return kMoments * cx * (cy + 1);
+  return kMoments * cx * (cy + 1) + cx;
 }
 
 void build_costmap(const GridView& grid, const std::uint8_t* keep_out, const CostmapConfig& config,
@@ -253,7 +263,8 @@ void build_costmap(const GridView& grid, const std::uint8_t* keep_out, const Cos
   const CoarseGrid coarse = coarse_grid(grid, k);
   costmap->grid = coarse;
   double* const planes = scratch;
-  double* const rows = scratch + kMoments * coarse.cells();
+  double* const patch_sums = scratch + kMoments * coarse.cells();
+  double* const row_sums = patch_sums + kMoments * coarse.nx;
   sum_blocks(grid, k, coarse, planes);
 
   const double half_blocks = config.patch_half_width_m / coarse.resolution_m + 1e-9;
@@ -263,16 +274,20 @@ void build_costmap(const GridView& grid, const std::uint8_t* keep_out, const Cos
   for (int cy = 0; cy < coarse.ny; ++cy) {
     const int y0 = cy - half < 0 ? 0 : cy - half;
     const int y1 = cy + half < coarse.ny ? cy + half : coarse.ny - 1;
-    sum_rows(coarse, planes, y0, y1, rows);
+    sum_patches(coarse, planes, y0, y1, row_sums, patch_sums, half);
+    // Most rows hold no keep-out cell at all: one look at the whole band tells.
+    const BlockExtent band = block_extent(grid, k, 0, cy);
+    const auto nx = static_cast<std::size_t>(grid.nx);
+    const bool look =
+        keep_out != nullptr && any_set(keep_out + static_cast<std::size_t>(band.y0) * nx,
+                                       static_cast<std::size_t>(band.y1 - band.y0) * nx);
     for (int cx = 0; cx < coarse.nx; ++cx) {
       const int cell = cy * coarse.nx + cx;
       float cost = static_cast<float>(config.unknown_cost);
       float tilt_out = kUnknown;
       float roughness_out = kUnknown;
       if (planes[kN * coarse.cells() + cell] > 0.0) {
-        const int x0 = cx - half < 0 ? 0 : cx - half;
-        const int x1 = cx + half < coarse.nx ? cx + half : coarse.nx - 1;
-        const Plane plane = fit_plane(sum_columns(rows, coarse.nx, x0, x1));
+        const Plane plane = fit_plane(column(patch_sums, coarse.nx, cx));
         cost = kInfinity;
         if (plane.fitted) {
           const double tilt = det_atan(plane.slope * per_slope);
@@ -285,7 +300,7 @@ void build_costmap(const GridView& grid, const std::uint8_t* keep_out, const Cos
           }
         }
       }
-      if (keep_out != nullptr && any_kept_out(grid, keep_out, k, cx, cy)) cost = kInfinity;
+      if (look && any_kept_out(grid, keep_out, k, cx, cy)) cost = kInfinity;
       costmap->cost_per_m[cell] = cost;
       costmap->tilt_rad[cell] = tilt_out;
       costmap->roughness_m[cell] = roughness_out;

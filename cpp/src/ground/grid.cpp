@@ -1,7 +1,6 @@
 #include "mlnav/ground/grid.hpp"
 
 #include <cmath>
-#include <cstring>
 
 namespace mlnav {
 namespace {
@@ -45,9 +44,6 @@ Between between(double origin, double resolution, int n, double value) noexcept 
 
 double mix(double a, double b, double t) noexcept { return a + t * (b - a); }
 
-constexpr std::int32_t kInfinityBits = 0x7f800000;
-constexpr std::int32_t kMagnitudeMask = 0x7fffffff;
-
 }  // namespace
 
 Status validate_geometry(const GridView& grid) noexcept {
@@ -65,45 +61,26 @@ Status validate(const GridView& grid) noexcept {
   const Status geometry = validate_geometry(grid);
   if (geometry != Status::kOk) return geometry;
 
-  // Compared as integers: the bits of non-negative floats are in the order of their values, with
-  // infinity and then the NaNs on top. Sixteen lanes without a branch, so that compilers vectorise.
+  // A comparison with NaN is false, so the largest magnitude passes over unknown cells and stays
+  // negative without a known one. Sixteen lanes without a branch, so that compilers vectorise.
   constexpr int kLanes = 16;
-  const float limit = static_cast<float>(kMaxHeight_m);
-  std::int32_t limit_bits;
-  std::memcpy(&limit_bits, &limit, sizeof limit_bits);
-
-  std::int32_t bad[kLanes] = {};
-  std::int32_t known[kLanes] = {};
+  float largest[kLanes];
+  for (float& lane : largest) lane = -1.0f;
   const std::size_t cells = grid.cells();
   std::size_t i = 0;
   for (; i + kLanes <= cells; i += kLanes) {
-    std::int32_t bits[kLanes];
-    std::memcpy(bits, grid.z + i, sizeof bits);
     for (int k = 0; k < kLanes; ++k) {
-      const std::int32_t magnitude = bits[k] & kMagnitudeMask;
-      const std::int32_t is_known = magnitude <= kInfinityBits ? -1 : 0;
-      const std::int32_t is_large = magnitude > limit_bits ? -1 : 0;
-      bad[k] |= is_known & is_large;
-      known[k] |= is_known;
+      const float magnitude = std::fabs(grid.z[i + static_cast<std::size_t>(k)]);
+      largest[k] = magnitude > largest[k] ? magnitude : largest[k];
     }
   }
   for (; i < cells; ++i) {
-    std::int32_t bits;
-    std::memcpy(&bits, grid.z + i, sizeof bits);
-    const std::int32_t magnitude = bits & kMagnitudeMask;
-    if (magnitude > kInfinityBits) continue;
-    known[0] = -1;
-    if (magnitude > limit_bits) bad[0] = -1;
+    const float magnitude = std::fabs(grid.z[i]);
+    largest[0] = magnitude > largest[0] ? magnitude : largest[0];
   }
-
-  std::int32_t any_bad = 0;
-  std::int32_t any_known = 0;
-  for (int k = 0; k < kLanes; ++k) {
-    any_bad |= bad[k];
-    any_known |= known[k];
-  }
-  if (any_bad != 0) return Status::kMapBadHeight;
-  return any_known != 0 ? Status::kOk : Status::kMapAllUnknown;
+  for (const float lane : largest) largest[0] = lane > largest[0] ? lane : largest[0];
+  if (largest[0] < 0.0f) return Status::kMapAllUnknown;
+  return largest[0] > static_cast<float>(kMaxHeight_m) ? Status::kMapBadHeight : Status::kOk;
 }
 
 bool cell_of(const GridView& grid, double x_m, double y_m, CellIndex* cell) noexcept {
@@ -119,10 +96,10 @@ double height_m(const GridView& grid, double x_m, double y_m) noexcept {
   if (!cell_of(grid, x_m, y_m, &cell)) return std::nan("");
   const Between x = between(grid.origin_x_m, grid.resolution_m, grid.nx, x_m);
   const Between y = between(grid.origin_y_m, grid.resolution_m, grid.ny, y_m);
-  const double low = mix(static_cast<double>(grid.at(x.lo, y.lo)),
-                         static_cast<double>(grid.at(x.hi, y.lo)), x.t);
-  const double high = mix(static_cast<double>(grid.at(x.lo, y.hi)),
-                          static_cast<double>(grid.at(x.hi, y.hi)), x.t);
+  const double low =
+      mix(static_cast<double>(grid.at(x.lo, y.lo)), static_cast<double>(grid.at(x.hi, y.lo)), x.t);
+  const double high =
+      mix(static_cast<double>(grid.at(x.lo, y.hi)), static_cast<double>(grid.at(x.hi, y.hi)), x.t);
   return mix(low, high, y.t);
 }
 

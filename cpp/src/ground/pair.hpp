@@ -1,10 +1,10 @@
-// Two float64 lanes: SSE2 where the compiler has it, plain code elsewhere. Both give the same bits,
+// Two float64 lanes: SSE2 where the compiler has it, plain code elsewhere (or with MLNAV_SCALAR). Both give the same bits,
 // lane by lane: IEEE 754 operations only, and max/min defined as one comparison.
 #pragma once
 
 #include <cstdint>
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(MLNAV_SCALAR)
 #include <emmintrin.h>
 #endif
 
@@ -17,7 +17,7 @@
 
 namespace mlnav {
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(MLNAV_SCALAR)
 
 struct Pair {
   __m128d v;

@@ -105,12 +105,12 @@ bool lay(const GridView& grid, const WheelFootprint& footprint, double x_m, doub
 
   const double rear = footprint.u_m[0];
   const double front = footprint.u_m[n - 1];
-  const Range x = range_of_sums(lattice->start_x, rear * lattice->cos, front * lattice->cos,
-                                footprint.v_m[0] * -lattice->sin,
-                                footprint.v_m[m - 1] * -lattice->sin);
-  const Range y = range_of_sums(lattice->start_y, rear * lattice->sin, front * lattice->sin,
-                                footprint.v_m[0] * lattice->cos,
-                                footprint.v_m[m - 1] * lattice->cos);
+  const Range x =
+      range_of_sums(lattice->start_x, rear * lattice->cos, front * lattice->cos,
+                    footprint.v_m[0] * -lattice->sin, footprint.v_m[m - 1] * -lattice->sin);
+  const Range y =
+      range_of_sums(lattice->start_y, rear * lattice->sin, front * lattice->sin,
+                    footprint.v_m[0] * lattice->cos, footprint.v_m[m - 1] * lattice->cos);
   if (!(x.lo + lattice->cell_x >= -0.5 && x.hi + lattice->cell_x < end_x)) return false;
   if (!(y.lo + lattice->cell_y >= -0.5 && y.hi + lattice->cell_y < end_y)) return false;
   // Only a heading that is no sine and cosine could leave the window; memory must not depend on it.
@@ -364,8 +364,7 @@ WheelHeight wheel_height(const GridView& grid, const WheelFootprint& footprint, 
     if (k > 0) {
       const double highest =
           highest_cell(lattice, patch, cell_below(x + (ax < bx ? ax : bx)),
-                       cell_below(x + (ax < bx ? bx : ax)) + 1,
-                       cell_below(y + (ay < by ? ay : by)),
+                       cell_below(x + (ax < bx ? bx : ax)) + 1, cell_below(y + (ay < by ? ay : by)),
                        cell_below(y + (ay < by ? by : ay)) + 1);
       if (highest + kRounding_m - lift <= best) continue;
     }

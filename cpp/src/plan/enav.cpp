@@ -182,6 +182,7 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
   result->commit = Motion{};
   result->commit_end = request.pose;
   result->path_index = -1;
+  result->short_path = false;
   result->path_cost = 0.0;
   result->path_pose_count = 0;
   result->telemetry = Telemetry{};
@@ -332,6 +333,14 @@ EnavPlanner::Branch EnavPlanner::branch_end(const Branch& from, int arc) const n
           from.sin * p.cos + from.cos * p.sin, from.cos * p.cos - from.sin * p.sin};
 }
 
+double EnavPlanner::turn_cost(int turn) const noexcept {
+  const double angle = config_.tree.turn_rad[turn];
+  if (angle == 0.0) return 0.0;
+  const int sign = angle > 0.0 ? 1 : -1;
+  const double flip = sign * last_turn_sign_ < 0 ? config_.flip_cost : 0.0;
+  return config_.turn_cost + config_.turn_cost_per_rad * std::fabs(angle) + flip;
+}
+
 void EnavPlanner::rank(Telemetry* telemetry) noexcept {
   const int arcs = tree_.curvatures();
   int ranked = 0;
@@ -340,15 +349,9 @@ void EnavPlanner::rank(Telemetry* telemetry) noexcept {
     const double heading = request_.pose.heading_rad + turn;
     const SinCos h = det_sincos(heading);
     turns_[t] = {request_.pose.x_m, request_.pose.y_m, heading, h.sin, h.cos};
-    double turn_cost = 0.0;
-    if (turn != 0.0) {
-      turn_cost = config_.turn_cost + config_.turn_cost_per_rad * std::fabs(turn);
-      const int sign = turn > 0.0 ? 1 : -1;
-      if (sign * last_turn_sign_ < 0) turn_cost += config_.flip_cost;
-    }
     for (int a = 0; a < arcs; ++a) {
       bool done = false;
-      const double first = turn_cost + arc_cost(turns_[t], a, &done);
+      const double first = turn_cost(t) + arc_cost(turns_[t], a, &done);
       const Branch end = branch_end(turns_[t], a);
       first_ends_[t * arcs + a] = end;
       for (int b = 0; b < arcs; ++b) {
@@ -451,7 +454,8 @@ void EnavPlanner::search(PlanResult* result) noexcept {
     bool passes = true;
     for (int i = 0; i < count && passes; ++i) passes = pose_passes(ids[i], &telemetry);
     if (passes) {
-      accept(path, result);
+      telemetry.chosen_rank = telemetry.paths_tried - 1;
+      accept(path, count, result);
       return;
     }
     if (budget_spent_) {
@@ -459,21 +463,60 @@ void EnavPlanner::search(PlanResult* result) noexcept {
       return;
     }
   }
+  if (config_.short_paths && search_short(result)) return;
   result->outcome = Outcome::kNoSafePath;
 }
 
-void EnavPlanner::accept(int path, PlanResult* result) noexcept {
+// Every pose is in the cache by now, or behind one that failed.
+bool EnavPlanner::search_short(PlanResult* result) noexcept {
+  const int arcs = tree_.curvatures();
+  const int least = static_cast<int>(config_.commit_length_m / config_.tree.ace_step_m + 0.5);
+  double best_cost = INFINITY;
+  int best_path = -1;
+  int best_count = 0;
+  for (int t = 0; t < tree_.turns(); ++t) {
+    const int turning = tree_.turn_pose_count(t);
+    bool turns = true;
+    for (int i = 0; i < turning; ++i) turns &= verdict_[tree_.turn_pose_begin(t) + i] == kPassed;
+    if (!turns) continue;
+    for (int a = 0; a < arcs; ++a) {
+      const int begin = tree_.first_arc_pose(t, a);
+      int passed = 0;
+      double cost = turn_cost(t);
+      while (passed < tree_.poses_per_arc() && verdict_[begin + passed] == kPassed) {
+        const Pose2 pose = pose_of(begin + passed);
+        cost += config_.tree.ace_step_m * cost_at(pose.x_m, pose.y_m, pose.heading_rad);
+        ++passed;
+      }
+      if (passed < least) continue;
+      const Pose2 end = pose_of(begin + passed - 1);
+      cost += sample_cost_to_go(costmap_.grid, cost_to_go_, end.x_m, end.y_m);
+      if (cost < best_cost) {
+        best_cost = cost;
+        best_path = (t * arcs + a) * arcs;
+        best_count = turning + passed;
+      }
+    }
+  }
+  if (best_path < 0) return false;
+  accept(best_path, best_count, result);
+  result->path_cost = best_cost;
+  result->short_path = true;
+  return true;
+}
+
+void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept {
   const int arcs = tree_.curvatures();
   const int turn = path / (arcs * arcs);
   std::int32_t ids[PlanResult::kMaxPathPoses];
-  const int count = path_pose_ids(path, ids);
+  path_pose_ids(path, ids);
+  const int count = pose_count;
   result->outcome = Outcome::kPath;
   result->path_index = path;
   result->path_cost = static_cast<double>(path_cost_[path]);
   result->path_pose_count = count + 1;
   result->path[0] = {request_.pose, -1};
   for (int i = 0; i < count; ++i) result->path[i + 1] = {pose_of(ids[i]), ids[i]};
-  result->telemetry.chosen_rank = result->telemetry.paths_tried - 1;
   result->telemetry.ace_floor = count + 1;
 
   const int turning = tree_.turn_pose_count(turn);

@@ -154,6 +154,10 @@ void solve_cost_to_go(const CoarseGrid& grid, const float* cost_per_m,
       if (jx < 0 || jy < 0 || jx >= grid.nx || jy >= grid.ny) continue;
       if (k >= 4 && !(open[k - 4] && open[(k - 3) % 4])) continue;  // would cut a corner
       const std::int32_t next = jy * grid.nx + jx;
+      if (cost_to_go[next] <= cost_to_go[cell]) {  // final already, and open since it has a value
+        if (k < 4) open[k] = true;
+        continue;
+      }
       const float cost_there = cost(next);
       if (!(cost_there < kInfinity)) continue;
       if (k < 4) open[k] = true;

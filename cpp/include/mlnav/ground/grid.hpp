@@ -12,8 +12,8 @@ namespace mlnav {
 
 inline constexpr double kMinResolution_m = 1e-3;
 inline constexpr double kMaxResolution_m = 100.0;
-inline constexpr double kMaxHeight_m = 1e5;    // float32 keeps 8 mm there; reduce to a datum first
-inline constexpr double kMaxOrigin_m = 1e7;    // float64 keeps 2 nm there
+inline constexpr double kMaxHeight_m = 1e5;  // float32 keeps 8 mm there; reduce to a datum first
+inline constexpr double kMaxOrigin_m = 1e7;  // float64 keeps 2 nm there
 inline constexpr double kMaxHeading_rad = 1e6;
 
 struct CellIndex {

@@ -19,6 +19,9 @@ struct EnavConfig {
   double turn_cost_per_rad = 1.6;  // and per radian
   double commit_length_m = 1.0;    // a multiple of ace_step_m, at most one arc
   double commit_turn_rad = 30 * kDeg;
+  // When no whole path passes, the best passing start of one may still be driven: turn and first arc,
+  // as far as its poses passed, at least commit_length_m. Costs no evaluation: they are all cached.
+  bool short_paths = true;
   std::int64_t overthink_evaluations = 275;
   // Memory between cycles. Every pose at which a cycle began raises the cost per metre around it, for
   // paths and for cost-to-go alike, so that a pocket fills up until its way out is the cheaper one.
@@ -79,7 +82,10 @@ class EnavPlanner final : public Planner {
   // Verdict of a pose, from the cache or by the checker; false also when the budget is spent.
   bool pose_passes(int pose_id, Telemetry* telemetry) noexcept;
   void search(PlanResult* result) noexcept;
-  void accept(int path, PlanResult* result) noexcept;
+  bool search_short(PlanResult* result) noexcept;
+  double turn_cost(int turn) const noexcept;
+  // The first `pose_count` poses of a path become the result.
+  void accept(int path, int pose_count, PlanResult* result) noexcept;
 
   EnavConfig config_;
   AceChecker* checker_ = nullptr;

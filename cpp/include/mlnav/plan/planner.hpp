@@ -52,6 +52,7 @@ struct PlanResult {
   Pose2 commit_end;
   // The whole path the commitment is the start of: every pose the checker passed, in order.
   std::int32_t path_index = -1;
+  bool short_path = false;  // only the start of that candidate passed (see EnavConfig::short_paths)
   double path_cost = 0.0;
   std::int32_t path_pose_count = 0;
   PathPose path[kMaxPathPoses];

@@ -1,0 +1,32 @@
+"""Terrains: the height grid, GeoTIFF in and out, and recipes for synthetic Mars ground."""
+
+from mlnav.terrain.geotiff import read_geotiff, write_geotiff
+from mlnav.terrain.library import load, recipe_folder, recipe_names, shipped_recipe
+from mlnav.terrain.recipes import (
+    Recipe,
+    benchmark_class,
+    benchmark_recipe,
+    generate,
+    parse_class,
+    parse_recipe,
+    read_recipe,
+)
+from mlnav.terrain.terrain import Terrain, TerrainError
+
+__all__ = [
+    "Recipe",
+    "Terrain",
+    "TerrainError",
+    "benchmark_class",
+    "benchmark_recipe",
+    "generate",
+    "load",
+    "parse_class",
+    "parse_recipe",
+    "read_geotiff",
+    "read_recipe",
+    "recipe_folder",
+    "recipe_names",
+    "shipped_recipe",
+    "write_geotiff",
+]

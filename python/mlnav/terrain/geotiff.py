@@ -1,0 +1,435 @@
+"""GeoTIFF in and out.
+
+What comes in is checked rather than guessed at: whatever could silently turn into wrong ground
+(undeclared fill values, degrees, unknown units, a turned raster) is refused with the path and the
+fault. GDAL resolves PixelIsPoint and PixelIsArea: its geotransform always speaks of pixel corners,
+so cell centres are right for both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import uuid
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from rasterio.enums import ColorInterp
+from rasterio.errors import CRSError, NotGeoreferencedWarning, RasterioError
+
+from mlnav.terrain.terrain import MAX_ABS_HEIGHT_M, Point, Terrain, TerrainError
+
+MAX_CELLS = 64_000_000
+"""Largest raster that is read, cells times bands; more would not fit beside a planner in memory."""
+
+MAX_BANDS = 64
+"""Most bands a file may have: a damaged count makes GDAL crawl through tens of thousands."""
+
+MAX_PIXEL_ASPECT = 2.0
+"""Non-square pixels up to this ratio are resampled; beyond it one axis would be mostly invented."""
+
+_LOCAL_XY_M = 10_000.0
+"""Coordinates within this of zero already are a local frame: float32 resolves 1 mm there."""
+
+_LOCAL_Z_M = 1_000.0
+"""Heights beyond this get a vertical datum: float32 resolves 0.06 mm at 1 km, 0.5 mm at 5 km."""
+
+_UNDECLARED_FILL = (-9999.0, -99999.0, -32768.0, -32767.0, 32767.0, 65535.0)
+"""Customary fill values. No solid ground has these heights; a cell equal to one is a hole."""
+
+_UNIT_M = {
+    "m": 1.0,
+    "metre": 1.0,
+    "metres": 1.0,
+    "meter": 1.0,
+    "meters": 1.0,
+    "km": 1000.0,
+    "kilometre": 1000.0,
+    "kilometer": 1000.0,
+    "cm": 0.01,
+    "centimetre": 0.01,
+    "centimeter": 0.01,
+    "mm": 0.001,
+    "millimetre": 0.001,
+    "millimeter": 0.001,
+    "ft": 0.3048,
+    "foot": 0.3048,
+    "feet": 0.3048,
+    "us-ft": 1200.0 / 3937.0,
+    "ftus": 1200.0 / 3937.0,
+    "us survey foot": 1200.0 / 3937.0,
+    "foot_us": 1200.0 / 3937.0,
+}
+
+_TAG = "MLNAV_TERRAIN"
+"""Metadata item with the frame as JSON, so that an exported terrain comes back exactly."""
+
+
+def read_geotiff(
+    path: str | os.PathLike[str],
+    *,
+    band: int = 1,
+    nodata: float | Sequence[float] | None = None,
+    vertical_unit: str | None = None,
+    name: str | None = None,
+) -> Terrain:
+    """Read a terrain from a GeoTIFF.
+
+    Heights are band ``band`` with the band's scale and offset, in metres. A cell is unknown where
+    it is NaN, equals the declared nodata value or one of ``nodata``, or is off in the dataset's
+    mask, an alpha band or a band described 'mask' or 'valid…'. The remaining bands become
+    ``layers`` under their descriptions (``band_<n>`` without one), unscaled by units.
+
+    Frame: rows are turned so that cell (0, 0) has the smallest x and y, whatever the sign of the
+    pixel steps; rasters turned by multiples of 90 degrees are converted, other angles refused.
+    Projected coordinates in feet become metres. Pixels that are not square are resampled linearly
+    along the coarser axis to the finer spacing (NaN spreads, nothing is filled). Coordinates beyond
+    10 km are reduced by the whole metres of cell (0, 0), heights beyond 1 km by the whole metres of
+    the lowest, both in float64; see ``Terrain.datum``.
+
+    Args:
+        path: a .tif file.
+        band: 1-based index of the elevation band.
+        nodata: further raw values that mean unknown. Customary fill values (-9999, -32768,
+            -3.4e38, …) that the file does not declare are refused unless given here.
+        vertical_unit: unit of the heights where the band declares none ('m', 'ft', 'km', …).
+            Needed only when the horizontal unit is not the metre: otherwise metres are assumed.
+        name: name of the terrain; the file's stem, or the exported name, by default.
+
+    Raises:
+        TerrainError: the file is missing, unreadable, truncated, not a TIFF, larger than
+            ``MAX_CELLS``, or holds something this function refuses; the message has the path.
+    """
+    file = Path(path)
+    with _naming(file):
+        if not file.exists():
+            raise TerrainError("no such file")
+        if not file.is_file():
+            raise TerrainError("not a file")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotGeoreferencedWarning)  # refused by _frame instead
+            with rasterio.open(file, driver="GTiff") as source:
+                terrain = _read(source, band, nodata, vertical_unit)
+    return replace(terrain, name=name or terrain.name or file.stem)
+
+
+def write_geotiff(path: str | os.PathLike[str], terrain: Terrain, *, force: bool = False) -> None:
+    """Write a terrain as a north-up GeoTIFF that ``read_geotiff`` reads back bit for bit.
+
+    Band 1 is elevation in metres with NaN for unknown, then one band per layer. The datum is added
+    back, so the file lies where the source lay (in metres and without its CRS); with a vertical
+    datum the file is float64, as float32 could not hold the sum. The file appears whole or not at
+    all: it is written beside the target and renamed.
+
+    Raises:
+        TerrainError: the file exists and ``force`` is not set, or it cannot be written.
+    """
+    file = Path(path)
+    with _naming(file):
+        if file.exists() and not force:
+            raise TerrainError("exists already; pass force to replace it")
+        temporary = file.with_name(f".{file.stem}-{uuid.uuid4().hex}.tif")
+        try:
+            _write(temporary, terrain)
+            os.replace(temporary, file)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Every fault inside leaves as a TerrainError that starts with the path."""
+    try:
+        yield
+    except TerrainError as fault:
+        raise TerrainError(f"{file}: {fault}") from fault
+    except (RasterioError, OSError, UnicodeDecodeError) as fault:  # GDAL may quote raw bytes
+        raise TerrainError(f"{file}: not usable as a GeoTIFF: {fault}") from fault
+
+
+# ---------------------------------------------------------------------------------------- reading
+
+
+def _read(
+    source: Any, band: int, nodata: float | Sequence[float] | None, vertical_unit: str | None
+) -> Terrain:
+    if source.count > MAX_BANDS:
+        raise TerrainError(
+            f"{source.count} bands are more than {MAX_BANDS}: damaged, or no terrain"
+        )
+    if not 1 <= band <= source.count:
+        raise TerrainError(f"no band {band}, the file has {source.count}")
+    if source.width * source.height * source.count > MAX_CELLS:
+        raise TerrainError(
+            f"{source.width} x {source.height} cells x {source.count} bands are more than"
+            f" {MAX_CELLS}: crop the file first"
+        )
+    horizontal_m = _horizontal_unit_m(source.crs)
+    vertical_m = _vertical_unit_m(source.units[band - 1], vertical_unit, horizontal_m)
+    extra = np.atleast_1d([] if nodata is None else nodata).astype(np.float64)
+
+    masks = [i for i in source.indexes if i != band and _is_mask(source, i)]
+    bands = {"": _heights_m(source, band, masks, extra, vertical_m)}
+    for i in source.indexes:
+        if i != band and i not in masks:
+            label = source.descriptions[i - 1] or f"band_{i}"
+            bands[label if label not in bands else f"{label}_{i}"] = _values(source, i)
+
+    bands, first, step = _upright(bands, source.transform)
+    bands, first, resolution = _square(bands, first, step)
+    z = bands.pop("")
+    if np.isnan(z).all():
+        raise TerrainError("every height is unknown")
+    saved = _saved_frame(source)
+    x, y = first[0] * horizontal_m, first[1] * horizontal_m
+    resolution_m = resolution * horizontal_m
+    datum = _datum(x, y, resolution_m, z, saved)
+    origin_m = (x - datum[0], y - datum[1])
+    if saved and math.dist(saved["origin_m"], origin_m) < 1e-6:
+        origin_m = tuple(saved["origin_m"])  # free of the rounding of adding the datum
+    terrain = Terrain(
+        (z - datum[2]).astype(np.float32),
+        resolution_m,
+        origin_m,
+        datum,
+        saved.get("name", ""),
+        layers={k: v.astype(np.float32) for k, v in bands.items()},
+        attribution=_attribution(source.tags()),
+    )
+
+    def on_map(label: str) -> Point | None:
+        point = saved.get(label)
+        return point if point and terrain.contains(*point) else None
+
+    return replace(terrain, start_m=on_map("start_m"), goal_m=on_map("goal_m"))
+
+
+def _values(source: Any, band: int) -> NDArray[np.float64]:
+    """The band with scale and offset applied; NaN where the file declares it invalid."""
+    if np.dtype(source.dtypes[band - 1]).kind not in "iuf":
+        raise TerrainError(f"band {band} holds {source.dtypes[band - 1]}, not real numbers")
+    scale, offset = source.scales[band - 1], source.offsets[band - 1]
+    if not (math.isfinite(scale) and math.isfinite(offset) and scale != 0.0):
+        raise TerrainError(f"band {band} has scale {scale} and offset {offset}")
+    raw = source.read(band).astype(np.float64)
+    raw[source.read_masks(band) == 0] = np.nan
+    if (scale, offset) != (1.0, 0.0):  # adding 0 would turn -0.0 into 0.0
+        raw = raw * scale + offset
+    return np.asarray(raw)
+
+
+def _heights_m(
+    source: Any, band: int, masks: list[int], nodata: NDArray[np.float64], unit_m: float
+) -> NDArray[np.float64]:
+    """Heights [m] of the elevation band, NaN where unknown; refuses what looks like a fill."""
+    heights = _values(source, band) * unit_m
+    raw = source.read(band)
+    for value in nodata:
+        with np.errstate(over="ignore"):  # a fill beyond float32 simply matches nothing there
+            as_stored = raw.dtype.type(value) if raw.dtype.kind == "f" else value
+        heights[raw == as_stored] = np.nan
+    for i in masks:
+        heights[~(_values(source, i) > 0.0)] = np.nan
+
+    known = ~np.isnan(heights)
+    suspect = np.isin(raw, np.array(_UNDECLARED_FILL)) | (np.abs(heights) > MAX_ABS_HEIGHT_M)
+    suspect &= known
+    if suspect.any():
+        value = float(raw[suspect][0])
+        raise TerrainError(
+            f"{int(suspect.sum())} cell(s) hold {value!r} or the like, which is no height but"
+            f" is not declared as nodata: pass nodata={value!r} to read them as unknown"
+        )
+    return heights
+
+
+def _is_mask(source: Any, band: int) -> bool:
+    label = str(source.descriptions[band - 1] or "").strip().lower()
+    if source.colorinterp[band - 1] == ColorInterp.alpha:
+        return True
+    return label == "mask" or label.startswith("valid")
+
+
+def _horizontal_unit_m(crs: Any) -> float:
+    if not crs:
+        return 1.0
+    if crs.is_geographic:
+        raise TerrainError(
+            "coordinates are degrees: reproject to a projected CRS in metres first,"
+            " for example with gdalwarp -t_srs"
+        )
+    try:
+        _, factor = crs.units_factor  # of local (engineering) systems as well
+    except CRSError as fault:
+        raise TerrainError(f"the CRS has no linear unit: {fault}") from fault
+    return float(factor)
+
+
+def _vertical_unit_m(declared: str | None, given: str | None, horizontal_m: float) -> float:
+    unit = declared or given
+    if unit is None:
+        if horizontal_m != 1.0:
+            raise TerrainError(
+                "the map is not in metres and the elevation band declares no unit:"
+                " pass vertical_unit='m' or 'ft'"
+            )
+        return 1.0
+    factor = _UNIT_M.get(unit.strip().lower())
+    if factor is None:
+        raise TerrainError(f"unknown unit of height {unit!r}; known are {', '.join(_UNIT_M)}")
+    return factor
+
+
+Bands = dict[str, NDArray[np.float64]]
+Pair = tuple[float, float]
+
+
+def _upright(bands: Bands, transform: Any) -> tuple[Bands, Pair, Pair]:
+    """Bands turned so that rows run to larger y and columns to larger x.
+
+    Returns the bands, (x, y) of the centre of cell (0, 0) and the positive steps (x, y), in units
+    of the file.
+    """
+    if transform.is_identity:
+        raise TerrainError("the file is not georeferenced: it has no geotransform")
+    a, b, c, d, e, f = transform[:6]
+    negligible = 1e-6 * max(abs(a), abs(b), abs(d), abs(e))
+    if max(abs(b), abs(d)) <= negligible:
+        step_x, step_y = a, e
+    elif max(abs(a), abs(e)) <= negligible:  # a quarter turn: rows of the file run along x
+        step_x, step_y = b, d
+        bands = {k: v.T for k, v in bands.items()}
+    else:
+        raise TerrainError(
+            f"the raster is rotated by {math.degrees(math.atan2(d, a)):.3f} deg against x and y:"
+            " resample it to a north-up grid first, for example with gdalwarp"
+        )
+    if not all(math.isfinite(v) for v in (c, f)) or step_x == 0.0 or step_y == 0.0:
+        raise TerrainError(f"degenerate geotransform {transform.to_gdal()}")
+    ny, nx = bands[""].shape
+    x = c + 0.5 * step_x + (nx - 1) * min(step_x, 0.0)
+    y = f + 0.5 * step_y + (ny - 1) * min(step_y, 0.0)
+    flips = np.s_[:: 1 if step_y > 0 else -1, :: 1 if step_x > 0 else -1]
+    return {k: v[flips] for k, v in bands.items()}, (x, y), (abs(step_x), abs(step_y))
+
+
+def _square(bands: Bands, first: Pair, step: Pair) -> tuple[Bands, Pair, float]:
+    """Bands on square cells: the coarser axis is interpolated linearly to the finer step."""
+    fine, coarse = min(step), max(step)
+    if coarse - fine <= 1e-6 * fine:
+        return bands, first, step[0]
+    if coarse > MAX_PIXEL_ASPECT * fine:
+        raise TerrainError(
+            f"pixels of {step[0]:g} x {step[1]:g} are too far from square"
+            f" (ratio above {MAX_PIXEL_ASPECT:g}): resample the file first"
+        )
+    axis = 1 if step[0] > step[1] else 0
+    n = bands[""].shape[axis]
+    count = max(1, math.floor(n * coarse / fine + 1e-6))
+    at = (np.arange(count) + 0.5) * fine / coarse - 0.5  # new centres, in old cells
+    shift = at[0] * coarse
+    at = np.clip(at, 0.0, n - 1.0)
+    low = at.astype(np.intp)
+    high = np.minimum(low + 1, n - 1)
+    weight = at - low
+
+    def resampled(v: NDArray[np.float64]) -> NDArray[np.float64]:
+        w = weight if axis == 1 else weight[:, None]
+        upper = np.where(w > 0.0, w * v.take(high, axis), 0.0)
+        result: NDArray[np.float64] = (1.0 - w) * v.take(low, axis) + upper
+        return result
+
+    x, y = first
+    moved = (x + shift, y) if axis == 1 else (x, y + shift)
+    return {k: resampled(v) for k, v in bands.items()}, moved, fine
+
+
+def _datum(
+    x: float, y: float, resolution_m: float, z: NDArray[np.float64], saved: dict[str, Any]
+) -> tuple[float, float, float]:
+    ny, nx = z.shape
+
+    def is_local(dx: float, dy: float) -> bool:
+        far_x, far_y = x + nx * resolution_m - dx, y + ny * resolution_m - dy
+        return bool(max(abs(x - dx), abs(y - dy), abs(far_x), abs(far_y)) <= _LOCAL_XY_M)
+
+    if saved and is_local(*saved["datum_m"][:2]):
+        dx, dy, dz = saved["datum_m"]
+        return dx, dy, dz
+    dx, dy = (0.0, 0.0) if is_local(0.0, 0.0) else (math.floor(x), math.floor(y))
+    dz = math.floor(np.nanmin(z)) if np.nanmax(np.abs(z)) > _LOCAL_Z_M else 0.0
+    return float(dx), float(dy), float(dz)
+
+
+def _saved_frame(source: Any) -> dict[str, Any]:
+    """What ``write_geotiff`` noted, or nothing when the file is not ours or the note is damaged."""
+    try:
+        saved = json.loads(source.tags().get(_TAG, "{}"))
+        frame = {
+            "name": str(saved["name"]),
+            "datum_m": tuple(float(v) for v in saved["datum_m"]),
+            "origin_m": tuple(float(v) for v in saved["origin_m"]),
+        }
+        for label in ("start_m", "goal_m"):
+            if saved[label] is not None:
+                frame[label] = tuple(float(v) for v in saved[label])
+    except (ValueError, TypeError, KeyError):
+        return {}
+    sizes = {"datum_m": 3, "origin_m": 2, "start_m": 2, "goal_m": 2}
+    whole = all(len(frame[k]) == n for k, n in sizes.items() if k in frame)
+    return frame if whole else {}
+
+
+def _attribution(tags: dict[str, str]) -> str | None:
+    if "TIFFTAG_COPYRIGHT" in tags:
+        return tags["TIFFTAG_COPYRIGHT"]
+    parts = [tags[k] for k in ("CREDIT", "LICENSE", "SOURCE") if tags.get(k)]
+    return "; ".join(parts) or None
+
+
+# ---------------------------------------------------------------------------------------- writing
+
+
+def _write(path: Path, terrain: Terrain) -> None:
+    (ny, nx), res = terrain.shape, terrain.resolution_m
+    dx, dy, dz = terrain.datum
+    left = terrain.origin_m[0] + dx - 0.5 * res
+    top = terrain.origin_m[1] + dy + (ny - 0.5) * res
+    note = {
+        "name": terrain.name,
+        "datum_m": terrain.datum,
+        "origin_m": terrain.origin_m,
+        "start_m": terrain.start_m,
+        "goal_m": terrain.goal_m,
+    }
+    heights = terrain.z if dz == 0.0 else terrain.z.astype(np.float64) + dz
+    with rasterio.open(
+        path,
+        "w",
+        driver="GTiff",
+        width=nx,
+        height=ny,
+        count=1 + len(terrain.layers),
+        dtype=heights.dtype,
+        nodata=math.nan,
+        transform=rasterio.Affine(res, 0.0, left, 0.0, -res, top),
+        compress="deflate",
+        predictor=3,
+    ) as sink:
+        sink.update_tags(**{_TAG: json.dumps(note)})
+        if terrain.attribution is not None:
+            sink.update_tags(TIFFTAG_COPYRIGHT=terrain.attribution)
+        sink.write(heights[::-1], 1)
+        sink.set_band_description(1, "elevation_m")
+        sink.set_band_unit(1, "m")
+        for i, (label, layer) in enumerate(terrain.layers.items(), start=2):
+            sink.write(layer[::-1].astype(heights.dtype), i)
+            sink.set_band_description(i, label)

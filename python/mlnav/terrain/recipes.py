@@ -1,0 +1,483 @@
+"""Terrain recipes: what ground to make, as validated data; and making it.
+
+A recipe is a YAML file (``terrains/*.yaml``). Its map covers [0, size_x] x [0, size_y] metres. The
+same recipe and seed give the same heights: they are rounded to 1/16384 m, which swallows the
+last-bit differences that mathematical libraries show between platforms.
+
+Each kind of feature draws from a stream of its own, ``SeedSequence(seed, spawn_key=(kind, item))``,
+so adding rocks to a recipe leaves its relief as it was.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import re
+from enum import IntEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mlnav.terrain import landforms, rocks
+from mlnav.terrain.landforms import Crater, FloatArray, Grid
+from mlnav.terrain.terrain import Terrain, TerrainError
+
+MAX_CELLS = 4_000_000
+"""Largest map a recipe may ask for: 200 x 200 m at 0.1 m."""
+
+_HEIGHT_STEPS_PER_M = 16384.0
+
+Angle = Annotated[float, Field(ge=-360.0, le=360.0)] | Literal["random"]
+Length = Annotated[float, Field(gt=0.0, le=1000.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Count = Annotated[int, Field(ge=0, le=200)]
+
+
+class _Stream(IntEnum):
+    """First number of the spawn key of each feature. Renumbering changes every terrain."""
+
+    BASE = 0
+    RELIEF = 1
+    ROCKS = 2
+    CRATERS = 3
+    RIPPLES = 4
+    SCARPS = 5
+    DITCHES = 6
+    UNKNOWN = 7
+
+
+class _Part(BaseModel):
+    """Base of all recipe models: unknown keys are refused with the nearest known one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_unknown_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            for key in data:
+                if key not in cls.model_fields:
+                    raise ValueError(f"unknown key {key!r}{_nearest(str(key), cls.model_fields)}")
+        return data
+
+
+def _nearest(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.4)
+    return f", did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
+
+
+def _ordered(label: str, *values: float) -> None:
+    if not all(a < b for a, b in itertools.pairwise(values)):
+        raise ValueError(f"{label} must increase, got {', '.join(f'{v:g}' for v in values)}")
+
+
+class Base(_Part):
+    """The plane everything lies on."""
+
+    slope_deg: float = Field(default=0.0, ge=0.0, le=45.0)
+    aspect_deg: Angle = "random"
+    """Direction of steepest ascent, counter-clockwise from +x."""
+
+
+class Relief(_Part):
+    """Self-affine undulation. Jezero: Hurst 0.7, about 0.09 m RMS height difference at 1 m."""
+
+    rms_1m_m: float = Field(default=0.05, ge=0.0, le=1.0)
+    hurst: float = Field(default=0.7, ge=0.05, le=1.0)
+    wavelength_min_m: Length = 0.8
+    """Finer relief than this is left to the rocks: ground between them is drifted smooth."""
+    wavelength_max_m: Length = 60.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ordered("wavelength_min_m, wavelength_max_m", self.wavelength_min_m, self.wavelength_max_m)
+        return self
+
+
+class Rocks(_Part):
+    """Golombek rocks; those smaller than d_min_m are left out, so the rest cover less than cfa."""
+
+    cfa: float = Field(ge=0.0, le=0.3)
+    """Fraction k of the ground under rocks of all sizes."""
+    d_min_m: float = Field(default=0.15, ge=0.05, le=2.0)
+    d_max_m: float = Field(default=2.5, le=10.0)
+    height_ratio_min: float = Field(default=0.24, gt=0.0, le=1.5)
+    height_ratio_mean: float = Field(default=0.5, gt=0.0, le=1.5)
+    height_ratio_max: float = Field(default=0.83, gt=0.0, le=1.5)
+    elongation_max: float = Field(default=1.7, ge=1.0, le=4.0)
+    burial_max: float = Field(default=0.6, ge=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ordered("d_min_m, d_max_m", self.d_min_m, self.d_max_m)
+        _ordered("height_ratio_min, _mean, _max", *self.height_ratio)
+        return self
+
+    @property
+    def height_ratio(self) -> tuple[float, float, float]:
+        """(least, mean, most) height over diameter."""
+        return self.height_ratio_min, self.height_ratio_mean, self.height_ratio_max
+
+
+class PlacedCrater(_Part):
+    """One crater at a chosen place."""
+
+    x_m: float
+    y_m: float
+    diameter_m: Length
+    depth_ratio: float = Field(default=0.08, gt=0.0, le=0.25)
+
+
+class Craters(_Part):
+    """Small craters by N(>D) ~ D^-2.8, and craters at chosen places."""
+
+    per_km2: float = Field(default=250.0, ge=0.0, le=1e5)
+    """Number of craters larger than d_min_m on a square kilometre; Mars: about 250 above 4 m."""
+    d_min_m: Length = 4.0
+    d_max_m: Length = 120.0
+    depth_ratio_min: float = Field(default=0.05, gt=0.0, le=0.25)
+    depth_ratio_max: float = Field(default=0.10, gt=0.0, le=0.25)
+    placed: list[PlacedCrater] = Field(default_factory=list, max_length=50)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _ordered("d_min_m, d_max_m", self.d_min_m, self.d_max_m)
+        if self.depth_ratio_min > self.depth_ratio_max:
+            raise ValueError("depth_ratio_min is above depth_ratio_max")
+        return self
+
+
+class Ripples(_Part):
+    """A set of wind ripples: decimetre height, metres wavelength."""
+
+    height_m: float = Field(default=0.15, gt=0.0, le=2.0)
+    wavelength_m: float = Field(default=2.5, ge=0.3, le=50.0)
+    direction_deg: Angle = "random"
+    """Across the crests, the way the wind blew, counter-clockwise from +x."""
+    cover: Share = 0.4
+    patch_m: Length = 15.0
+
+
+class Scarps(_Part):
+    """Ledges of bedrock that die out along their length."""
+
+    number: Count = 1
+    height_m: float = Field(default=0.4, gt=0.0, le=5.0)
+    width_m: Length = 0.3
+    """Horizontal distance over which the ground rises."""
+    length_m: Length = 30.0
+    back_m: Length = 8.0
+    """Distance behind the edge over which the ground falls back."""
+    direction_deg: Angle = "random"
+
+
+class Ditches(_Part):
+    """Troughs that die out along their length."""
+
+    number: Count = 1
+    depth_m: float = Field(default=0.4, gt=0.0, le=5.0)
+    width_m: Length = 1.5
+    length_m: Length = 20.0
+    direction_deg: Angle = "random"
+
+
+class Unknown(_Part):
+    """Patches without data, as stereo leaves them."""
+
+    fraction: float = Field(default=0.05, ge=0.0, le=0.9)
+    patch_m: Length = 3.0
+
+
+class Clearing(_Part):
+    """A place to stand: no rocks within the radius, ground blended to its local plane."""
+
+    x_m: float
+    y_m: float
+    radius_m: float = Field(default=2.5, ge=0.0, le=20.0)
+
+
+class Recipe(_Part):
+    """A whole terrain. Everything but the size is optional; what is left out is not there."""
+
+    name: str = "recipe"
+    description: str = ""
+    seed: int = Field(default=0, ge=0)
+    """Used where the caller of ``generate`` gives none."""
+    size_m: tuple[Length, Length]
+    resolution_m: float = Field(default=0.1, ge=0.01, le=10.0)
+    base: Base = Base()
+    relief: Relief | None = None
+    rocks: Rocks | None = None
+    craters: Craters | None = None
+    ripples: list[Ripples] = Field(default_factory=list, max_length=10)
+    scarps: list[Scarps] = Field(default_factory=list, max_length=10)
+    ditches: list[Ditches] = Field(default_factory=list, max_length=10)
+    unknown: Unknown | None = None
+    start: Clearing | None = None
+    goal: Clearing | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        ny, nx = self.shape
+        if ny < 2 or nx < 2 or ny * nx > MAX_CELLS:
+            raise ValueError(f"{nx} x {ny} cells: maps have 2 x 2 to {MAX_CELLS} cells")
+        for label in ("start", "goal"):
+            place: Clearing | None = getattr(self, label)
+            width, depth = (n * self.resolution_m for n in (nx, ny))
+            if place and not (0.0 <= place.x_m < width and 0.0 <= place.y_m < depth):
+                raise ValueError(f"{label} ({place.x_m:g}, {place.y_m:g}) is outside the map")
+        return self
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(ny, nx), cells."""
+        nx, ny = (round(extent / self.resolution_m) for extent in self.size_m)
+        return ny, nx
+
+    @property
+    def clearings(self) -> list[Clearing]:
+        """Start and goal, where given."""
+        return [place for place in (self.start, self.goal) if place is not None]
+
+
+def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
+    """A recipe from YAML text; ``name`` is used where the text gives none.
+
+    Raises:
+        TerrainError: not YAML, not a mapping, an unknown key (the nearest known one is named), a
+            value of the wrong type or out of range.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as fault:
+        raise TerrainError(f"recipe {name!r} is not YAML: {fault}") from fault
+    if not isinstance(data, dict):
+        raise TerrainError(f"recipe {name!r} must be a mapping, got {type(data).__name__}")
+    try:
+        return Recipe.model_validate({"name": name, **data})
+    except ValidationError as faults:
+        reasons = "; ".join(
+            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + _plain(e["msg"])
+            for e in faults.errors()
+        )
+        raise TerrainError(f"recipe {name!r}: {reasons}") from faults
+
+
+def read_recipe(path: str | Path) -> Recipe:
+    """A recipe from a YAML file.
+
+    Raises:
+        TerrainError: the file cannot be read, or see ``parse_recipe``.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise TerrainError(f"{file}: cannot read the recipe: {fault}") from fault
+    return parse_recipe(text, name=file.stem)
+
+
+def _plain(message: str) -> str:
+    return message.removeprefix("Value error, ")
+
+
+def generate(recipe: Recipe, seed: int | None = None) -> Terrain:
+    """Make the terrain of a recipe; the same recipe and seed give the same heights.
+
+    Args:
+        recipe: what to make.
+        seed: entropy of all random streams, >= 0; the recipe's own by default.
+
+    Raises:
+        TerrainError: the seed is negative.
+    """
+    seed = recipe.seed if seed is None else seed
+    if seed < 0:
+        raise TerrainError(f"seed must not be negative, got {seed}")
+    grid = Grid(recipe.shape, recipe.resolution_m)
+
+    ground = _ground(recipe, grid, seed)
+    for place in recipe.clearings:
+        ground = _blended(ground, grid, place)
+    z = ground + _rock_relief(recipe, grid, seed)
+    z = np.round(z * _HEIGHT_STEPS_PER_M) / _HEIGHT_STEPS_PER_M
+    if recipe.unknown is not None:
+        keep = np.zeros(grid.shape, np.bool_)
+        for place in recipe.clearings:
+            keep |= _distance(grid, place) < place.radius_m
+        holes = landforms.unknown_patches(
+            _rng(seed, _Stream.UNKNOWN),
+            grid,
+            fraction=recipe.unknown.fraction,
+            patch_m=recipe.unknown.patch_m,
+            keep=keep,
+        )
+        z[holes] = np.nan
+
+    half = 0.5 * recipe.resolution_m
+    return Terrain(
+        z.astype(np.float32),
+        recipe.resolution_m,
+        (half, half),
+        name=f"{recipe.name}-seed{seed}",
+        start_m=(recipe.start.x_m, recipe.start.y_m) if recipe.start else None,
+        goal_m=(recipe.goal.x_m, recipe.goal.y_m) if recipe.goal else None,
+    )
+
+
+def _rng(seed: int, stream: _Stream, *item: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(stream), *item)))
+
+
+def _angle(angle_deg: float | Literal["random"], rng: np.random.Generator) -> float:
+    if angle_deg == "random":
+        return float(rng.uniform(0.0, 2.0 * math.pi))
+    return math.radians(angle_deg)
+
+
+def _ground(recipe: Recipe, grid: Grid, seed: int) -> FloatArray:
+    """Everything but rocks and clearings."""
+    aspect = _angle(recipe.base.aspect_deg, _rng(seed, _Stream.BASE))
+    ground = landforms.plane(grid, math.radians(recipe.base.slope_deg), aspect)
+    if recipe.relief is not None:
+        ground += landforms.self_affine(
+            _rng(seed, _Stream.RELIEF),
+            grid,
+            rms_1m_m=recipe.relief.rms_1m_m,
+            hurst=recipe.relief.hurst,
+            wavelength_m=(recipe.relief.wavelength_min_m, recipe.relief.wavelength_max_m),
+        )
+    if recipe.craters is not None:
+        rng = _rng(seed, _Stream.CRATERS)
+        craters = [
+            Crater(c.x_m, c.y_m, c.diameter_m, c.depth_ratio) for c in recipe.craters.placed
+        ] + landforms.sample_craters(
+            rng,
+            grid,
+            per_km2=recipe.craters.per_km2,
+            diameter_m=(recipe.craters.d_min_m, recipe.craters.d_max_m),
+            depth_ratio=(recipe.craters.depth_ratio_min, recipe.craters.depth_ratio_max),
+        )
+        ground += landforms.crater_relief(rng, grid, craters)
+    for i, ripple in enumerate(recipe.ripples):
+        rng = _rng(seed, _Stream.RIPPLES, i)
+        ground += landforms.ripples(
+            rng,
+            grid,
+            height_m=ripple.height_m,
+            wavelength_m=ripple.wavelength_m,
+            direction_rad=_angle(ripple.direction_deg, rng),
+            cover=ripple.cover,
+            patch_m=ripple.patch_m,
+        )
+    for i, scarp in enumerate(recipe.scarps):
+        for j in range(scarp.number):
+            rng = _rng(seed, _Stream.SCARPS, i, j)
+            ground += landforms.scarp(
+                rng,
+                grid,
+                height_m=scarp.height_m,
+                width_m=scarp.width_m,
+                length_m=scarp.length_m,
+                back_m=scarp.back_m,
+                direction_rad=_angle(scarp.direction_deg, rng),
+            )
+    for i, ditch in enumerate(recipe.ditches):
+        for j in range(ditch.number):
+            rng = _rng(seed, _Stream.DITCHES, i, j)
+            ground += landforms.ditch(
+                rng,
+                grid,
+                depth_m=ditch.depth_m,
+                width_m=ditch.width_m,
+                length_m=ditch.length_m,
+                direction_rad=_angle(ditch.direction_deg, rng),
+            )
+    return ground
+
+
+def _rock_relief(recipe: Recipe, grid: Grid, seed: int) -> FloatArray:
+    if recipe.rocks is None:
+        return np.zeros(grid.shape)
+    field = rocks.scatter(
+        _rng(seed, _Stream.ROCKS),
+        k=recipe.rocks.cfa,
+        size_m=grid.size_m,
+        d_min_m=recipe.rocks.d_min_m,
+        d_max_m=recipe.rocks.d_max_m,
+        height_ratio=recipe.rocks.height_ratio,
+        elongation_max=recipe.rocks.elongation_max,
+        burial_max=recipe.rocks.burial_max,
+    )
+    long_axis = 0.5 * field.diameter_m * np.sqrt(field.elongation)
+    for place in recipe.clearings:
+        away = np.hypot(field.x_m - place.x_m, field.y_m - place.y_m) - long_axis
+        long_axis, field = long_axis[away > place.radius_m], field.where(away > place.radius_m)
+    return rocks.relief_of(field, grid.shape, grid.resolution_m)
+
+
+def _distance(grid: Grid, place: Clearing) -> FloatArray:
+    x, y = grid.centres()
+    return np.hypot(x - place.x_m, y - place.y_m)
+
+
+def _blended(ground: FloatArray, grid: Grid, place: Clearing) -> FloatArray:
+    """Ground turned into its own least-squares plane within 0.8 radii, fading out at 1.4 radii.
+
+    A plane, not a level: a rover that starts on a slope should stand on that slope.
+    """
+    distance = _distance(grid, place)
+    inside: NDArray[np.bool_] = distance < place.radius_m
+    if inside.sum() < 3:
+        return ground
+    x, y = (np.broadcast_to(c, grid.shape) for c in grid.centres())
+    basis = np.stack([np.ones(grid.shape), x - place.x_m, y - place.y_m], axis=-1)
+    coefficients = np.linalg.lstsq(basis[inside], ground[inside])[0]
+    weight = landforms.smoothstep((1.4 - distance / place.radius_m) / 0.6)
+    return np.asarray(ground + weight * (basis @ coefficients - ground))
+
+
+# ------------------------------------------------------------------------------- campaign classes
+
+_CLASS = re.compile(r"(\d+(?:\.\d+)?)/(\d*\.\d+|\d+)")
+
+
+def parse_class(text: str) -> tuple[float, float] | None:
+    """(slope_deg, cfa) of a class name such as "10/.07" or "10/0.07"; None if it is not one."""
+    match = _CLASS.fullmatch(text.strip())
+    return (float(match[1]), float(match[2])) if match else None
+
+
+def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
+    """The campaign class of a slope and a rock abundance.
+
+    A 52 m map at 0.1 m; 36 m from start to goal, placed alike about the centre along x; the slope
+    rises in a direction drawn anew for each seed, so traverses climb, descend and cross it alike.
+
+    Raises:
+        TerrainError: slope above 45 deg or cfa above 0.3.
+    """
+    try:
+        return Recipe(
+            name=f"slope{slope_deg:g}-cfa{cfa:g}",
+            size_m=(52.0, 52.0),
+            resolution_m=0.1,
+            base=Base(slope_deg=slope_deg, aspect_deg="random"),
+            relief=Relief(),
+            rocks=Rocks(cfa=cfa, d_min_m=0.15),
+            start=Clearing(x_m=8.0, y_m=26.0, radius_m=2.5),
+            goal=Clearing(x_m=44.0, y_m=26.0, radius_m=2.5),
+        )
+    except ValidationError as faults:
+        reason = "; ".join(f"{e['loc'][-1]}: {e['msg']}" for e in faults.errors())
+        raise TerrainError(f"no class {slope_deg:g}/{cfa:g}: {reason}") from faults
+
+
+def benchmark_class(slope_deg: float, cfa: float, seed: int) -> Terrain:
+    """The terrain of ``benchmark_recipe`` for one seed."""
+    return generate(benchmark_recipe(slope_deg, cfa), seed)
