@@ -169,6 +169,7 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   EXPECT_LE(t.paths_tried, t.paths_finite);
 
   if (result.outcome != Outcome::kPath) {
+    EXPECT_FALSE(result.short_path);
     EXPECT_EQ(result.commit.turn_rad, 0.0);
     EXPECT_EQ(result.commit.length_m, 0.0);
     EXPECT_TRUE(same_pose(result.commit_end, request.pose));
@@ -240,9 +241,15 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
 
   EXPECT_EQ(t.ace_floor, count);
   EXPECT_LE(t.ace_floor, t.ace_evaluations);
-  EXPECT_EQ(t.chosen_rank, t.paths_tried - 1);
-  EXPECT_EQ(result.path_cost, static_cast<double>(rig.planner.path_cost(result.path_index)));
   EXPECT_TRUE(std::isfinite(result.path_cost));
+  if (result.short_path) {
+    EXPECT_TRUE(config.short_paths);
+    EXPECT_EQ(t.chosen_rank, -1);
+    EXPECT_EQ(t.paths_tried, t.paths_finite);
+  } else {
+    EXPECT_EQ(t.chosen_rank, t.paths_tried - 1);
+    EXPECT_EQ(result.path_cost, static_cast<double>(rig.planner.path_cost(result.path_index)));
+  }
 }
 
 // ---- the same plan, the slow way ----
@@ -285,28 +292,6 @@ inline std::vector<Pose2> naive_path(const PlanRequest& request, const EnavConfi
   return poses;
 }
 
-// The first path by (cost, index) all of whose poses pass; -1 where none does.
-inline int naive_choice(const PlanRequest& request, const EnavPlanner& planner,
-                        AceChecker* judge) {
-  std::vector<int> order;
-  for (int path = 0; path < planner.tree().paths(); ++path) {
-    if (std::isfinite(planner.path_cost(path))) order.push_back(path);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return planner.path_cost(a) < planner.path_cost(b);
-  });
-  EXPECT_EQ(judge->set_map(request.map), Status::kOk);
-  const auto passes = [&](const Pose2& pose) {
-    Reasons reasons;
-    return !kept_out(request, pose) && judge->is_safe(pose, &reasons);
-  };
-  for (const int path : order) {
-    const std::vector<Pose2> poses = naive_path(request, planner.config(), path);
-    if (std::all_of(poses.begin(), poses.end(), passes)) return path;
-  }
-  return -1;
-}
-
 // Price of the risk map at a pose, from its definition.
 inline double naive_price(const RiskView& risk, const Pose2& pose) {
   const double gx = std::floor((pose.x_m - risk.origin_x_m) / risk.resolution_m + 0.5);
@@ -323,10 +308,10 @@ inline double naive_price(const RiskView& risk, const Pose2& pose) {
   return (1.0 - rest) * price(bin) + rest * price((bin + 1) % risk.bins);
 }
 
-// A path's cost from the maps the planner shows, by the definition in enav.hpp. `last_turn_sign` is
-// that of the commitment before.
+// Cost of driving these poses of a path and on to the goal, from the maps the planner shows, by the
+// definition in enav.hpp. `last_turn_sign` is that of the commitment before.
 inline double naive_cost(const PlanRequest& request, const EnavPlanner& planner, int path,
-                         int last_turn_sign) {
+                         const std::vector<Pose2>& poses, int last_turn_sign) {
   const EnavConfig& config = planner.config();
   const CoarseGrid& grid = planner.costmap().grid;
   const int arcs = config.tree.curvature_count;
@@ -336,7 +321,6 @@ inline double naive_cost(const PlanRequest& request, const EnavPlanner& planner,
     cost += config.turn_cost + config.turn_cost_per_rad * std::fabs(turn);
     if (turn * last_turn_sign < 0.0) cost += config.flip_cost;
   }
-  const std::vector<Pose2> poses = naive_path(request, config, path);
   for (const Pose2& pose : poses) {
     if (pose.x_m == request.pose.x_m && pose.y_m == request.pose.y_m) continue;  // turning
     const double gx = std::floor((pose.x_m - grid.origin_x_m) / grid.resolution_m + 0.5);
@@ -352,6 +336,60 @@ inline double naive_cost(const PlanRequest& request, const EnavPlanner& planner,
   if (within(poses.back(), request)) return cost;
   return cost +
          sample_cost_to_go(grid, planner.cost_to_go(), poses.back().x_m, poses.back().y_m);
+}
+
+// What the planner must choose, by trying everything.
+struct NaiveChoice {
+  int path = -1;
+  bool short_path = false;
+  std::size_t poses = 0;  // after the start
+  double cost = INFINITY;
+};
+
+// The first path by (cost, index) all of whose poses pass. Where none does, the cheapest passing start
+// of one that has a finite cost: its turn, and as much of its first arc as passes.
+inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& planner,
+                                AceChecker* judge, int last_turn_sign) {
+  const EnavConfig& config = planner.config();
+  EXPECT_EQ(judge->set_map(request.map), Status::kOk);
+  const auto passes = [&](const Pose2& pose) {
+    Reasons reasons;
+    return !kept_out(request, pose) && judge->is_safe(pose, &reasons);
+  };
+  std::vector<int> order;
+  for (int path = 0; path < planner.tree().paths(); ++path) {
+    if (std::isfinite(planner.path_cost(path))) order.push_back(path);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return planner.path_cost(a) < planner.path_cost(b);
+  });
+  for (const int path : order) {
+    const std::vector<Pose2> poses = naive_path(request, config, path);
+    if (std::all_of(poses.begin(), poses.end(), passes)) {
+      return {path, false, poses.size(), static_cast<double>(planner.path_cost(path))};
+    }
+  }
+  NaiveChoice best;
+  if (!config.short_paths) return best;
+  const auto least = std::lround(config.commit_length_m / config.tree.ace_step_m);
+  const int arcs = config.tree.curvature_count;
+  std::sort(order.begin(), order.end());
+  int last_first_arc = -1;
+  for (const int path : order) {
+    if (path / arcs == last_first_arc) continue;
+    last_first_arc = path / arcs;
+    std::vector<Pose2> poses = naive_path(request, config, path);
+    const auto turning = std::count_if(poses.begin(), poses.end(), [&](const Pose2& p) {
+      return p.x_m == request.pose.x_m && p.y_m == request.pose.y_m;
+    });
+    const auto first_arc_end = std::lround(config.tree.arc_length_m / config.tree.ace_step_m);
+    const auto failed = std::find_if_not(poses.begin(), poses.end(), passes) - poses.begin();
+    poses.resize(static_cast<std::size_t>(std::min(failed, turning + first_arc_end)));
+    if (static_cast<long>(poses.size()) < turning + least) continue;
+    const double cost = naive_cost(request, planner, path, poses, last_turn_sign);
+    if (cost < best.cost) best = {path / arcs * arcs, true, poses.size(), cost};
+  }
+  return best;
 }
 
 }  // namespace mlnav::rig

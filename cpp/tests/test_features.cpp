@@ -328,6 +328,30 @@ TEST(Costmap, UnknownTooFewAndCollinear) {
   EXPECT_FALSE((cell(1, 2, &tilt), std::isnan(tilt)));
 }
 
+TEST(Costmap, NoPlaneThroughAnyLineOfPoints) {
+  // Where sums round, a line's determinant is not exactly zero.
+  CostmapConfig config;
+  config.patch_half_width_m = 100.0;
+  std::mt19937 random(57);
+  std::uniform_int_distribution<int> steps(-3, 3), counts(6, 40), starts(0, 130);
+  std::normal_distribution<float> heights(0.0f, 1.0f);
+  int lines = 0;
+  while (lines < 400) {
+    const int dx = steps(random), dy = steps(random), n = counts(random);
+    const int x0 = starts(random), y0 = starts(random);
+    const int x1 = x0 + dx * (n - 1), y1 = y0 + dy * (n - 1);
+    if ((dx == 0 && dy == 0) || x1 < 0 || y1 < 0 || x1 >= 131 || y1 >= 131) continue;
+    ++lines;
+    Map map(131, 131, 0.0, 0.0, 0.1);
+    map.z.assign(map.z.size(), kNanF);
+    for (int i = 0; i < n; ++i) map.at(x0 + i * dx, y0 + i * dy) = heights(random);
+    const Built built(map.view, nullptr, config);
+    const auto own = static_cast<std::size_t>(y0 / 4 * built.map.grid.nx + x0 / 4);
+    ASSERT_TRUE(std::isnan(built.tilt[own])) << dx << " " << dy << " " << n;
+    ASSERT_EQ(built.cost[own], kInfF);
+  }
+}
+
 TEST(Costmap, TiltLimitIsInclusive) {
   Map map(20, 28, 0.0, 0.0, 0.1);
   map.fill([](double x, double) { return 0.5 * x; });

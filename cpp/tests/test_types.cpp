@@ -55,6 +55,13 @@ TEST(Arena, FitsExactlyAndNotOneByteMore) {
   EXPECT_NE(small.take<double>(8), nullptr);
 }
 
+TEST(Arena, ASizeThatIsNoMultipleOfTheAlignmentIsNotOverrun) {
+  Arena arena(memory, 100);
+  EXPECT_NE(arena.take<char>(70), nullptr);  // its padding reaches beyond the end
+  EXPECT_LE(arena.used_bytes(), 100u);
+  EXPECT_EQ(arena.take<char>(1), nullptr);
+}
+
 TEST(Arena, UnalignedMemoryCostsAtMostOneAlignment) {
   for (std::size_t shift = 0; shift < Arena::kAlignment; ++shift) {
     const std::size_t need = Arena::cost<double>(4) + Arena::cost<char>(3);

@@ -1,5 +1,5 @@
-// Two float64 lanes: SSE2 where the compiler has it, plain code elsewhere (or with MLNAV_SCALAR). Both give the same bits,
-// lane by lane: IEEE 754 operations only, and max/min defined as one comparison.
+// Two float64 lanes: SSE2 where the compiler has it, plain code elsewhere (or with MLNAV_SCALAR). Both
+// give the same bits, lane by lane: IEEE 754 operations only, and max/min defined as one comparison.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace mlnav {
 namespace {
@@ -78,6 +79,7 @@ std::size_t max_costmap_scratch(const EnavConfig& config) noexcept {
 }  // namespace
 
 std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
+  if (!validate(config).ok()) return 0;
   const PathTreeConfig& tree = config.tree;
   const std::size_t turns = size_of(tree.turn_count);
   const std::size_t arcs = size_of(tree.curvature_count);
@@ -86,7 +88,7 @@ std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
       static_cast<std::size_t>(std::floor(tree.arc_length_m / tree.ace_step_m + 0.5));
   const std::size_t poses = PathTree::kMaxTurnPoses + (turns * arcs + paths) * steps;
   const std::size_t coarse = max_coarse_cells(config);
-  return PathTree::memory_required(tree) + Arena::cost<Visit>(size_of(config.memory_poses)) +
+  return Arena::kAlignment + PathTree::memory_required(tree) + Arena::cost<Visit>(size_of(config.memory_poses)) +
          6 * Arena::cost<float>(coarse) + 2 * Arena::cost<std::int32_t>(coarse) +
          Arena::cost<double>(max_costmap_scratch(config)) +
          Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
@@ -106,23 +108,29 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
   }
   config_ = config;
   const std::size_t coarse = max_coarse_cells(config);
-  visits_ = arena->take<Visit>(size_of(config.memory_poses));
-  costmap_.cost_per_m = arena->take<float>(coarse);
-  costmap_.tilt_rad = arena->take<float>(coarse);
-  costmap_.roughness_m = arena->take<float>(coarse);
-  cost_with_memory_ = arena->take<float>(coarse);
-  extra_to_go_ = arena->take<float>(coarse);
-  cost_to_go_ = arena->take<float>(coarse);
-  to_go_scratch_.heap = arena->take<std::int32_t>(coarse);
-  to_go_scratch_.position = arena->take<std::int32_t>(coarse);
-  scratch_ = arena->take<double>(max_costmap_scratch(config));
-  price_ = arena->take<float>(config.max_risk_cells);
-  turns_ = arena->take<Branch>(size_of(tree_.turns()));
-  first_ends_ = arena->take<Branch>(size_of(tree_.first_arcs()));
-  path_cost_ = arena->take<float>(size_of(tree_.paths()));
-  order_ = arena->take<std::int32_t>(size_of(tree_.paths()));
-  verdict_ = arena->take<std::uint8_t>(size_of(tree_.poses()));
-  if (verdict_ == nullptr) return {Status::kArenaTooSmall, ""};
+  // A small block may still find room where a large one before it did not: all are looked at.
+  bool enough = true;
+  const auto take = [arena, &enough](auto** to, std::size_t count) noexcept {
+    *to = arena->take<std::remove_reference_t<decltype(**to)>>(count);
+    enough &= *to != nullptr;
+  };
+  take(&visits_, size_of(config.memory_poses));
+  take(&costmap_.cost_per_m, coarse);
+  take(&costmap_.tilt_rad, coarse);
+  take(&costmap_.roughness_m, coarse);
+  take(&cost_with_memory_, coarse);
+  take(&extra_to_go_, coarse);
+  take(&cost_to_go_, coarse);
+  take(&to_go_scratch_.heap, coarse);
+  take(&to_go_scratch_.position, coarse);
+  take(&scratch_, max_costmap_scratch(config));
+  take(&price_, config.max_risk_cells);
+  take(&turns_, size_of(tree_.turns()));
+  take(&first_ends_, size_of(tree_.first_arcs()));
+  take(&path_cost_, size_of(tree_.paths()));
+  take(&order_, size_of(tree_.paths()));
+  take(&verdict_, size_of(tree_.poses()));
+  if (!enough) return {Status::kArenaTooSmall, ""};
   std::memset(verdict_, 0, size_of(tree_.poses()));
   for (int i = 0; i < tree_.paths(); ++i) path_cost_[i] = INFINITY;
   arena_used_ = arena->used_bytes();
@@ -222,7 +230,7 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
       reasons = kKeepOutZone;
     } else {
       ++telemetry.ace_evaluations;
-      checker_->is_safe(request.pose, &reasons);
+      if (!checker_->is_safe(request.pose, &reasons) && reasons == 0) reasons = kBadPose;
     }
     if (reasons != 0) {
       for (int bit = 0; bit < kReasonCount; ++bit) telemetry.rejects[bit] += (reasons >> bit) & 1;

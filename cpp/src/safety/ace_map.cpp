@@ -20,7 +20,7 @@ struct Run {
 double heading_of_bin(int bin, int bins) noexcept { return 2.0 * kPi * bin / bins; }
 
 std::size_t AceMapper::memory_required(std::size_t max_map_cells) noexcept {
-  return 2 * kLevels * Arena::cost<float>(max_map_cells);
+  return Arena::kAlignment + 2 * kLevels * Arena::cost<float>(max_map_cells);
 }
 
 Status AceMapper::init(std::size_t max_map_cells, Arena* arena) noexcept {

@@ -35,7 +35,7 @@ Fault validate(const FixedBoxConfig& config) noexcept {
 }
 
 std::size_t FixedBoxChecker::memory_required(std::size_t max_map_cells) noexcept {
-  return 2 * Arena::cost<float>(max_map_cells);
+  return Arena::kAlignment + 2 * Arena::cost<float>(max_map_cells);
 }
 
 Fault FixedBoxChecker::init(const RoverModel& model, const FixedBoxConfig& config,

@@ -8,7 +8,8 @@ Fault SettleChecker::init(const RoverModel& model) noexcept {
   const Fault fault = validate(model);
   if (!fault.ok()) return fault;
   model_ = model;
-  return {make_settle_model(model.geometry, &settle_), "wheel_radius_m"};
+  const Status status = make_settle_model(model.geometry, &settle_);
+  return {status, status == Status::kOk ? "" : "wheel_radius_m"};
 }
 
 Status SettleChecker::set_map(const GridView& map) noexcept {

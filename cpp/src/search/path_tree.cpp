@@ -77,6 +77,7 @@ Fault validate(const PathTreeConfig& config) noexcept {
 }
 
 std::size_t PathTree::memory_required(const PathTreeConfig& config) noexcept {
+  if (!validate(config).ok()) return 0;
   const std::size_t arcs = static_cast<std::size_t>(config.curvature_count) *
                            static_cast<std::size_t>(steps_of(config.arc_length_m, config.ace_step_m));
   return Arena::cost<double>(PathTree::kMaxTurnPoses) + Arena::cost<ArcPose>(arcs);

@@ -37,6 +37,7 @@ Fault validate(const EnavConfig& config) noexcept;
 
 class EnavPlanner final : public Planner {
  public:
+  // Bytes of an arena at any address; 0 for a configuration that validate() refuses.
   static std::size_t memory_required(const EnavConfig& config) noexcept;
 
   // `checker` is shared with the caller, who keeps it alive; plan() gives it the map of each request.

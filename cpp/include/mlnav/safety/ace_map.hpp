@@ -12,6 +12,7 @@ double heading_of_bin(int bin, int bins) noexcept;
 
 class AceMapper {
  public:
+  // Bytes of an arena at any address.
   static std::size_t memory_required(std::size_t max_map_cells) noexcept;
   Status init(std::size_t max_map_cells, Arena* arena) noexcept;
 

@@ -37,6 +37,7 @@ class FixedBoxChecker final : public AceChecker {
   static constexpr int kPanelsAcross = 5;
   static constexpr int kPanels = kPanelsAlong * kPanelsAcross;
 
+  // Bytes of an arena at any address.
   static std::size_t memory_required(std::size_t max_map_cells) noexcept;
   Fault init(const RoverModel& model, const FixedBoxConfig& config, std::size_t max_map_cells,
              Arena* arena) noexcept;

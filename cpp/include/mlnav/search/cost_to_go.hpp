@@ -8,7 +8,7 @@
 
 namespace mlnav {
 
-// Scratch for solve_cost_to_go: an indexed binary heap over the cells. All arrays have at least
+// Scratch for solve_cost_to_go: an indexed 4-ary heap over the cells. All arrays have at least
 // grid.cells() entries.
 struct CostToGoScratch {
   std::int32_t* heap = nullptr;      // cell ids in heap order
@@ -19,10 +19,11 @@ struct CostToGoScratch {
 // the goal cannot be reached. Edges: 8 neighbours, length 1 or sqrt(2) cells; a diagonal is closed
 // when either cell beside it is infinite (no cutting of corners). Goal inside the grid: the cell that
 // holds it is the source (when its own cost is infinite it counts as cost 1: the goal was asked for).
-// Goal outside: every border cell with finite cost is a source with value distance(cell centre, goal) x outside_cost_per_m. Deterministic: ties by
-// cell index.
+// Goal outside: every border cell with finite cost is a source with value distance(cell centre, goal)
+// x outside_cost_per_m. Deterministic: ties by cell index.
 //
-// extra_cost_per_m may be null; it is added to cost_per_m cell by cell (risk and memory; >= 0).
+// extra_cost_per_m may be null; it is added to cost_per_m cell by cell (risk and memory). Lies are
+// harmless: NaN and negative extras count as none, infinite ones close the cell.
 void solve_cost_to_go(const CoarseGrid& grid, const float* cost_per_m,
                       const float* extra_cost_per_m, Point2 goal, double outside_cost_per_m,
                       const CostToGoScratch& scratch, float* cost_to_go) noexcept;

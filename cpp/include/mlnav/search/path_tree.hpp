@@ -1,7 +1,7 @@
 // The candidate paths: turn in place, then an arc, then another arc (ENav: 14 x 11 x 11 = 1,694 paths,
 // 3 m each arc, ACE every 0.25 m; facts.md section 1). Paths share prefixes: with the default sets a
-// full sweep has 14 * 11 * 12 + 14 * 121 * 12 = 22,176 distinct arc poses, and 31 distinct poses of
-// turning in place (one every 10 deg out to +180 and to -130 deg) besides the start.
+// full sweep has 14 * 11 * 12 + 14 * 121 * 12 = 22,176 distinct arc poses, and 29 distinct poses of
+// turning in place (every 10 deg out to +160 and to -130 deg) besides the start.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,11 @@ struct PathTreeConfig {
   static constexpr int kMaxTurns = 64;
   static constexpr int kMaxCurvatures = 64;
   int turn_count = 14;
-  double turn_rad[kMaxTurns] = {0.0,         10 * kDeg,  -10 * kDeg, 20 * kDeg,   -20 * kDeg,
-                                40 * kDeg,   -40 * kDeg, 60 * kDeg,  -60 * kDeg,  90 * kDeg,
-                                -90 * kDeg,  130 * kDeg, -130 * kDeg, 180 * kDeg};
+  // Closed under taking 30 deg off, the part of a turn that is committed: what is left of a turn is again
+  // a candidate, so that a rover half way round does not find its goal out of reach and turn back.
+  double turn_rad[kMaxTurns] = {0.0,         10 * kDeg,   -10 * kDeg, 20 * kDeg,  -20 * kDeg,
+                                40 * kDeg,   -40 * kDeg,  70 * kDeg,  -70 * kDeg, 100 * kDeg,
+                                -100 * kDeg, 130 * kDeg, -130 * kDeg, 160 * kDeg};
   int curvature_count = 11;
   double curvature_per_m[kMaxCurvatures] = {0.0,     1 / 15.0,  -1 / 15.0, 2 / 15.0,
                                             -2 / 15.0, 3 / 15.0, -3 / 15.0, 4 / 15.0,
@@ -34,6 +36,7 @@ Fault validate(const PathTreeConfig& config) noexcept;
 class PathTree {
  public:
   static constexpr int kMaxTurnPoses = 1024;  // both sides together
+  // Bytes of an aligned arena; 0 for a configuration that validate() refuses.
   static std::size_t memory_required(const PathTreeConfig& config) noexcept;
   Fault init(const PathTreeConfig& config, double commit_turn_rad, Arena* arena) noexcept;
 
