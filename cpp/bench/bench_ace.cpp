@@ -1,66 +1,20 @@
 // Cost of ACE: fixed_box against its naive scan on the same poses with the same verdicts, the dense map
 // against pose by pose, and settling. Prints ns and ratios; one core.
 //   bench_ace [poses] [seed]
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
-#include <vector>
 
 #include "../tests/naive_fixed_box.hpp"
+#include "bench.hpp"
 #include "mlnav/safety/ace_map.hpp"
 #include "mlnav/safety/settle_checker.hpp"
 
 namespace {
 
 using namespace mlnav;
+using mlnav_bench::best_ns;
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Best of five, in ns per call of `work`, which handles `calls` calls.
-template <typename Work>
-double best_ns(std::size_t calls, Work work) {
-  double best = INFINITY;
-  for (int repeat = 0; repeat < 5; ++repeat) {
-    const double start = now_s();
-    work();
-    best = std::fmin(best, now_s() - start);
-  }
-  return 1e9 * best / static_cast<double>(calls);
-}
-
-std::vector<float> make_terrain(int n, double resolution, double slope_deg, double rocks_per_m2,
-                                unsigned seed) {
-  std::mt19937 rng(seed);
-  std::uniform_real_distribution<double> unit(0.0, 1.0);
-  std::vector<float> z(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
-  const double slope = std::tan(slope_deg * kDeg);
-  for (int i = 0; i < n * n; ++i) {
-    z[static_cast<std::size_t>(i)] =
-        static_cast<float>(slope * (i % n) * resolution + 0.01 * unit(rng));
-  }
-  const int rocks = static_cast<int>(rocks_per_m2 * n * n * resolution * resolution);
-  for (int k = 0; k < rocks; ++k) {
-    const double cx = n * unit(rng);
-    const double cy = n * unit(rng);
-    const double radius = (0.08 + 0.25 * std::pow(unit(rng), 3)) / resolution;
-    for (int iy = static_cast<int>(cy - radius); iy <= cy + radius; ++iy) {
-      for (int ix = static_cast<int>(cx - radius); ix <= cx + radius; ++ix) {
-        if (ix < 0 || iy < 0 || ix >= n || iy >= n) continue;
-        const double r2 = radius * radius - (ix - cx) * (ix - cx) - (iy - cy) * (iy - cy);
-        if (r2 <= 0) continue;
-        float& cell = z[static_cast<std::size_t>(iy * n + ix)];
-        const double ground = slope * ix * resolution;
-        cell = static_cast<float>(std::fmax(static_cast<double>(cell),
-                                            ground + 0.8 * std::sqrt(r2) * resolution));
-      }
-    }
-  }
-  return z;
-}
+constexpr int kRounds = 5;
 
 }  // namespace
 
@@ -78,8 +32,8 @@ int main(int argc, char** argv) {
                   {15.0, 0.8, "15 deg, many rocks"},
                   {0.0, 1.6, "flat, rock field"}};
   for (const auto& [slope, density, name] : terrains) {
-    const std::vector<float> z = make_terrain(n, 0.1, slope, density, seed);
-    const GridView map{z.data(), n, n, 0.0, 0.0, 0.1};
+    const mlnav_bench::Ground ground(n, 0.1, slope, density, seed);
+    const GridView& map = ground.view;
     const std::size_t cells = map.cells();
     std::vector<char> memory(FixedBoxChecker::memory_required(cells) +
                              AceMapper::memory_required(cells) + 64);
@@ -88,8 +42,8 @@ int main(int argc, char** argv) {
     model.limits = SafetyLimits::enav_like();
     FixedBoxChecker checker;
     AceMapper mapper;
-    if (!checker.init(model, {}, cells, &arena).ok() ||
-        mapper.init(cells, &arena) != Status::kOk || checker.set_map(map) != Status::kOk) {
+    if (!checker.init(model, {}, cells, &arena).ok() || mapper.init(cells, &arena) != Status::kOk ||
+        checker.set_map(map) != Status::kOk) {
       return 1;
     }
     const NaiveFixedBox naive{model, {}, map};
@@ -97,12 +51,14 @@ int main(int argc, char** argv) {
     std::mt19937 rng(seed + 7);
     std::uniform_real_distribution<double> place(3.0, 36.0), turn(-3.14, 3.14);
     std::vector<Pose2> poses(static_cast<std::size_t>(poses_n));
-    for (Pose2& pose : poses) pose = {place(rng), place(rng), turn(rng)};
+    for (Pose2& pose : poses) {
+      pose = {map.origin_x_m + place(rng), map.origin_y_m + place(rng), turn(rng)};
+    }
     std::vector<Reasons> shipped(poses.size()), plain(poses.size());
-    const double shipped_ns = best_ns(poses.size(), [&] {
+    const double shipped_ns = best_ns(kRounds, poses.size(), [&] {
       check_poses(checker, {poses.data(), poses.size()}, shipped.data(), nullptr);
     });
-    const double naive_ns = best_ns(poses.size(), [&] {
+    const double naive_ns = best_ns(kRounds, poses.size(), [&] {
       for (std::size_t i = 0; i < poses.size(); ++i) plain[i] = naive.check(poses[i]).reasons;
     });
     std::vector<Pose2> passing;
@@ -113,31 +69,31 @@ int main(int argc, char** argv) {
       }
       if (shipped[i] == 0) passing.push_back(poses[i]);
     }
-    const double passing_ns = best_ns(passing.size(), [&] {
+    const double passing_ns = best_ns(kRounds, passing.size(), [&] {
       check_poses(checker, {passing.data(), passing.size()}, shipped.data(), nullptr);
     });
 
     std::vector<Reasons> dense(16 * cells);
-    const double map_ns = best_ns(dense.size(), [&] {
-      mapper.compute(checker, 16, {dense.data(), dense.size()});
-    });
+    const double map_ns = best_ns(
+        kRounds, dense.size(), [&] { mapper.compute(checker, 16, {dense.data(), dense.size()}); });
 
     SettleModel settle_model;
     make_settle_model(model.geometry, &settle_model);
     std::size_t steps = 0;
     const std::size_t settle_n = poses.size() / 20;
-    const double settle_ns = best_ns(settle_n, [&] {
+    const double settle_ns = best_ns(kRounds, settle_n, [&] {
       for (std::size_t i = 0; i < settle_n; ++i) {
         steps += static_cast<std::size_t>(settle(map, settle_model, poses[i]).steps);
       }
     });
-    std::printf("%-22s %8.1f %10.0f %10.0f %7.1f %9.0f %12.1f %11.0f  (%.1f steps a settling)\n", name,
+    std::printf("%-22s %8.1f %10.0f %10.0f %7.1f %9.0f %12.1f %11.0f  (%.1f steps a settling)\n",
+                name,
                 100.0 * static_cast<double>(passing.size()) / static_cast<double>(poses.size()),
                 naive_ns, shipped_ns, naive_ns / shipped_ns, passing_ns, map_ns, settle_ns,
-                static_cast<double>(steps) / static_cast<double>(5 * settle_n));
+                static_cast<double>(steps) / static_cast<double>(kRounds * settle_n));
     if (slope == 0.0) {
       std::printf("  tables of set_map: %.0f us for %zu cells\n",
-                  1e-3 * best_ns(1, [&] { checker.set_map(map); }), cells);
+                  1e-3 * best_ns(kRounds, 1, [&] { checker.set_map(map); }), cells);
     }
   }
   return 0;

@@ -1,11 +1,8 @@
 // Time of the stages that run once a cycle on a 320 x 320 map of 0.1 m: validation, costmap
 // (80 x 80), Sobel risk, cost-to-go. Prints milliseconds: best of several rounds.
-#include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <random>
-#include <vector>
 
+#include "bench.hpp"
 #include "mlnav/ground/features.hpp"
 #include "mlnav/search/cost_to_go.hpp"
 
@@ -15,30 +12,15 @@ using namespace mlnav;
 
 template <typename Work>
 void report(const char* name, Work work) {
-  double best = 1e30;
-  for (int round = 0; round < 40; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-    best = std::fmin(best, time.count());
-  }
-  std::printf("%-34s %.3f ms\n", name, best);
+  std::printf("%-34s %.3f ms\n", name, 1e-6 * mlnav_bench::best_ns(40, 1, work));
 }
 
 }  // namespace
 
 int main() {
   constexpr int kSide = 320;
-  std::vector<float> z(kSide * kSide);
-  std::mt19937 random(5);
-  std::normal_distribution<double> noise(0.0, 0.03);
-  for (int iy = 0; iy < kSide; ++iy) {
-    for (int ix = 0; ix < kSide; ++ix) {
-      z[static_cast<std::size_t>(iy * kSide + ix)] = static_cast<float>(
-          0.015 * ix + 0.4 * std::sin(0.05 * ix) * std::cos(0.04 * iy) + noise(random));
-    }
-  }
-  const GridView grid{z.data(), kSide, kSide, 0.0, 0.0, 0.1};
+  const mlnav_bench::Ground ground(kSide, 0.1, 8.0, 0.3, 5);
+  const GridView& grid = ground.view;
   const CostmapConfig config;
   const auto cells = static_cast<std::size_t>(coarse_grid(grid, config.coarsening).cells());
   std::vector<double> scratch(costmap_scratch_doubles(kSide, kSide, config.coarsening));
@@ -59,7 +41,7 @@ int main() {
   report("costmap with keep-out mask",
          [&] { build_costmap(grid, keep_out.data(), config, scratch.data(), &costmap); });
   report("cost-to-go 80 x 80", [&] {
-    solve_cost_to_go(costmap.grid, cost.data(), nullptr, {16.0, 16.0}, 1.4,
+    solve_cost_to_go(costmap.grid, cost.data(), nullptr, {11.0, 19.0}, 1.4,
                      {heap.data(), position.data()}, value.data());
   });
   report("cost-to-go, goal outside", [&] {

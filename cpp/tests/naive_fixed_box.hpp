@@ -1,6 +1,6 @@
 // fixed_box as its definitions read, for tests and as the benchmark's yardstick: every cell of the map's
 // neighbourhood is asked whether it lies in each box, every block is read cell by cell, and the chain is
-// evaluated at all 64 corners with angles, not sines. Shares only solve_side() with the shipped code.
+// evaluated in float64 at all 64 corners with angles, not sines. Shares only solve_side() with the shipped code.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,8 @@ struct NaiveFixedBox {
     const double gx = std::floor((pose.x_m - map.origin_x_m) * (1.0 / res) * quantum + 0.5) / quantum;
     const double gy = std::floor((pose.y_m - map.origin_y_m) * (1.0 / res) * quantum + 0.5) / quantum;
     const SinCos heading = det_sincos(pose.heading_rad);
-    const double along = std::max(config.half_length_m / res, 0.7072) + 1e-6;
-    const double across = std::max(config.half_width_m / res, 0.7072) + 1e-6;
+    const double along = std::max(config.half_length_m / res, 0.7072) + 1.0 / 65536;
+    const double across = std::max(config.half_width_m / res, 0.7072) + 1.0 / 65536;
 
     const double panel_x = (g.pan_front_x_m - g.pan_rear_x_m) / FixedBoxChecker::kPanelsAlong;
     const double panel_y = 2 * g.pan_half_width_m / FixedBoxChecker::kPanelsAcross;

@@ -67,7 +67,7 @@ struct Fixture {
   AceMapper mapper;
 
   explicit Fixture(const SafetyLimits& limits, double half_m = 0.2, std::size_t cells = 40000) {
-    memory.resize(FixedBoxChecker::memory_required(cells) + AceMapper::memory_required(cells) + 64);
+    memory.resize(FixedBoxChecker::memory_required(cells) + AceMapper::memory_required(cells) + Arena::kAlignment);
     arena = Arena(memory.data(), memory.size());
     naive.model.limits = limits;
     naive.config = {half_m, 0.8 * half_m};
@@ -105,16 +105,16 @@ TEST(FixedBox, AgreesWithItsDefinitionAtRandomPoses) {
       ASSERT_EQ(report.safe, safe);
       EXPECT_EQ(report.reasons & reasons, reasons);
       if (expected.reasons == 0 || expected.reasons == kClearance) {
-        EXPECT_NEAR(report.clearance_min_m, expected.clearance_m, 1e-9);
-        EXPECT_NEAR(report.roll_rad.lo, expected.roll_lo, 1e-9);
-        EXPECT_NEAR(report.roll_rad.hi, expected.roll_hi, 1e-9);
-        EXPECT_NEAR(report.pitch_rad.lo, expected.pitch_lo, 1e-9);
-        EXPECT_NEAR(report.pitch_rad.hi, expected.pitch_hi, 1e-9);
+        EXPECT_NEAR(report.clearance_min_m, expected.clearance_m, 1e-6);
+        EXPECT_NEAR(report.roll_rad.lo, expected.roll_lo, 1e-6);
+        EXPECT_NEAR(report.roll_rad.hi, expected.roll_hi, 1e-6);
+        EXPECT_NEAR(report.pitch_rad.lo, expected.pitch_lo, 1e-6);
+        EXPECT_NEAR(report.pitch_rad.hi, expected.pitch_hi, 1e-6);
         EXPECT_NEAR(report.margin_bogie_rad, f.naive.model.limits.bogie_max_rad - expected.bogie_max,
-                    1e-9);
+                    1e-6);
         EXPECT_NEAR(report.margin_differential_rad,
-                    f.naive.model.limits.differential_max_rad - expected.differential_max, 1e-9);
-        EXPECT_NEAR(report.tilt_max_rad, expected.tilt_max, 1e-7);
+                    f.naive.model.limits.differential_max_rad - expected.differential_max, 1e-6);
+        EXPECT_NEAR(report.tilt_max_rad, expected.tilt_max, 1e-6);
       }
       if (reasons == 0) ++seen[kReasonCount];
       for (int bit = 0; bit < kReasonCount; ++bit) seen[bit] += (reasons >> bit) & 1;

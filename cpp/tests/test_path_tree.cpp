@@ -34,8 +34,23 @@ TEST(PathTree, DefaultSetsGiveThePublishedCounts) {
   EXPECT_EQ(t.tree.first_arcs(), 154);
   EXPECT_EQ(t.tree.paths(), 1694);
   EXPECT_EQ(t.tree.arc_poses(), 22176);
-  EXPECT_EQ(t.tree.turn_poses(), 31);  // every 10 deg out to +180 and to -130 deg
-  EXPECT_EQ(t.tree.poses(), 22207);
+  EXPECT_EQ(t.tree.turn_poses(), 35);  // every 10 deg out to +180 and to -150 deg, and +-15 deg
+  EXPECT_EQ(t.tree.poses(), 22211);
+}
+
+// What is left of a turn after its committed part is a turn again.
+TEST(PathTree, DefaultTurnsAreClosedUnderCommitting) {
+  const PathTreeConfig config;
+  for (int t = 0; t < config.turn_count; ++t) {
+    const double turn = config.turn_rad[t];
+    if (std::fabs(turn) <= kCommitTurn) continue;
+    const double rest = turn - std::copysign(kCommitTurn, turn);
+    bool found = false;
+    for (int u = 0; u < config.turn_count; ++u) {
+      found |= std::fabs(config.turn_rad[u] - rest) < 1e-9;
+    }
+    EXPECT_TRUE(found) << turn / kDeg;
+  }
 }
 
 // Ids are dense, belong to one arc or turning angle each, and paths share those of common prefixes.
@@ -111,11 +126,16 @@ TEST(PathTree, TurningPosesAreNoFurtherApartThanTheStep) {
 }
 
 TEST(PathTree, NoTurnHasNoTurningPose) {
-  const Tree t;
+  PathTreeConfig config;
+  config.turn_count = 4;
+  config.turn_rad[1] = 10 * kDeg;
+  config.turn_rad[2] = -10 * kDeg;
+  config.turn_rad[3] = kPi;
+  const Tree t(config);
   EXPECT_EQ(t.tree.turn_pose_count(0), 0);
-  EXPECT_EQ(t.tree.turn_pose_count(1), 1);   // +10 deg
-  EXPECT_EQ(t.tree.turn_pose_count(2), 1);   // -10 deg
-  EXPECT_EQ(t.tree.turn_pose_count(13), 18);  // +180 deg
+  EXPECT_EQ(t.tree.turn_pose_count(1), 1);
+  EXPECT_EQ(t.tree.turn_pose_count(2), 1);
+  EXPECT_EQ(t.tree.turn_pose_count(3), 18);
   EXPECT_NE(t.tree.turn_pose_begin(1), t.tree.turn_pose_begin(2));
 }
 

@@ -11,26 +11,41 @@ Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noex
 
 namespace {
 
+// Where wheel i stands.
+Point2 wheel_at(const Pose2& pose, SinCos heading, double forward_m, double left_m) noexcept {
+  return {pose.x_m + forward_m * heading.cos - left_m * heading.sin,
+          pose.y_m + forward_m * heading.sin + left_m * heading.cos};
+}
+
 // H at all six wheels; the worst fault of any.
 Status look_up(const GridView& grid, const WheelFootprint& footprint, const Pose2& pose,
                SinCos heading, const double forward_m[kWheels], const double left_m[kWheels],
                SettledState* out) noexcept {
   Status worst = Status::kOk;
-  out->relief_max_m = 0.0;
   for (int i = 0; i < kWheels; ++i) {
-    const double x = pose.x_m + forward_m[i] * heading.cos - left_m[i] * heading.sin;
-    const double y = pose.y_m + forward_m[i] * heading.sin + left_m[i] * heading.cos;
-    const WheelContact contact = wheel_contact(grid, footprint, x, y, heading);
+    const Point2 at = wheel_at(pose, heading, forward_m[i], left_m[i]);
+    const WheelHeight height = wheel_height(grid, footprint, at.x_m, at.y_m, heading);
     ++out->lookups;
-    if (contact.status != Status::kOk) {
-      if (worst != Status::kOutsideMap) worst = contact.status;
-      continue;
+    if (height.status == Status::kOk) {
+      out->heights_m[i] = height.height_m;
+    } else if (worst != Status::kOutsideMap) {
+      worst = height.status;
     }
-    out->heights_m[i] = contact.height_m;
-    const double relief = contact.ground_max_m - contact.ground_min_m;
-    if (relief > out->relief_max_m) out->relief_max_m = relief;
   }
   return worst;
+}
+
+// Largest height span under a wheel. The wheels were looked up there a moment ago: no faults.
+double relief(const GridView& grid, const WheelFootprint& footprint, const Pose2& pose,
+              SinCos heading, const WheelPositions<double>& positions) noexcept {
+  double largest = 0.0;
+  for (int i = 0; i < kWheels; ++i) {
+    const Point2 at = wheel_at(pose, heading, positions.forward_m[i], positions.left_m[i]);
+    const WheelContact contact = wheel_contact(grid, footprint, at.x_m, at.y_m, heading);
+    const double span = contact.ground_max_m - contact.ground_min_m;
+    if (span > largest) largest = span;
+  }
+  return largest;
 }
 
 }  // namespace
@@ -65,7 +80,10 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
       const double error = std::fabs(out.heights_m[i] - h[i]);
       if (error > out.residual_m) out.residual_m = error;
     }
-    if (out.residual_m < kSettleTolerance_m) return out;
+    if (out.residual_m < kSettleTolerance_m) {
+      out.relief_max_m = relief(grid, model.footprint, pose, heading, out.positions);
+      return out;
+    }
     if (step >= kFullSteps && (step - kFullSteps) % 24 == 0) damping *= 0.5;
     for (int i = 0; i < kWheels; ++i) h[i] += damping * (out.heights_m[i] - h[i]);
   }

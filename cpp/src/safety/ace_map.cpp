@@ -89,6 +89,7 @@ Status AceMapper::compute(const FixedBoxChecker& checker, int bins,
     int run_count = 0;
     for (int wheel = 0; wheel < kWheels; ++wheel) {
       checker.visit_box(at, shape, wheel, [&](int dy, int first, int last) {
+        if (first > last) return;
         int level = 0;
         while ((2 << level) <= last - first + 1) ++level;
         runs[run_count++] = {dy * nx + first, dy * nx + last + 1 - (1 << level), level};
@@ -130,7 +131,7 @@ Status AceMapper::compute(const FixedBoxChecker& checker, int bins,
           }
           at.ix = ix + k;
           at.iy = iy;
-          out[base + k] = unknown ? Reasons{kUnknown} : checker.judge_boxes(boxes, panels, at);
+          out[base + k] = unknown ? Reasons{kUnknown} : checker.judge_boxes(boxes, &panels, at);
         }
       }
     }

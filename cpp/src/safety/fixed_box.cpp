@@ -3,14 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "corner_pack.hpp"
 #include "fixed_box_impl.hpp"
+#include "quad.hpp"
 
 namespace mlnav {
 namespace {
 
 // A cell centre on the edge of a box belongs to it, whichever way its coordinates were rounded.
-constexpr double kEdgeCells = 1e-6;
+constexpr double kEdgeCells = 1.0 / 65536.0;
 // Half of the diagonal of a cell: a box at least this large holds a cell centre wherever it is.
 constexpr double kMinHalfCells = 0.7072;
 // Sub-cell steps of a pose: coarse enough to absorb rounding, so that a pose means the same cells on
@@ -18,6 +18,9 @@ constexpr double kMinHalfCells = 0.7072;
 constexpr double kSubCells = 1048576.0;  // 2^20
 
 constexpr double kUnknownClearance = -std::numeric_limits<double>::infinity();
+
+// Cells that a row's two vectors of four may reach beyond its first.
+constexpr std::size_t kReadAhead = 8;
 
 double larger(double a, double b) noexcept { return a > b ? a : b; }
 double smaller(double a, double b) noexcept { return a < b ? a : b; }
@@ -35,7 +38,7 @@ Fault validate(const FixedBoxConfig& config) noexcept {
 }
 
 std::size_t FixedBoxChecker::memory_required(std::size_t max_map_cells) noexcept {
-  return Arena::kAlignment + 2 * Arena::cost<float>(max_map_cells);
+  return Arena::kAlignment + 3 * Arena::cost<float>(max_map_cells + kReadAhead);
 }
 
 Fault FixedBoxChecker::init(const RoverModel& model, const FixedBoxConfig& config,
@@ -45,9 +48,10 @@ Fault FixedBoxChecker::init(const RoverModel& model, const FixedBoxConfig& confi
   fault = validate(config);
   if (!fault.ok()) return fault;
   if (max_map_cells == 0) return {Status::kConfigBad, "max_map_cells"};
-  block_max_ = arena->take<float>(max_map_cells);
-  scratch_ = arena->take<float>(max_map_cells);
-  if (block_max_ == nullptr || scratch_ == nullptr) return {Status::kArenaTooSmall, ""};
+  known_ = arena->take<float>(max_map_cells + kReadAhead);
+  block_max_ = arena->take<float>(max_map_cells + kReadAhead);
+  scratch_ = arena->take<float>(max_map_cells + kReadAhead);
+  if (known_ == nullptr || block_max_ == nullptr || scratch_ == nullptr) return {Status::kArenaTooSmall, ""};
   max_map_cells_ = max_map_cells;
   model_ = model;
   config_ = config;
@@ -91,6 +95,9 @@ Status FixedBoxChecker::set_map(const GridView& map) noexcept {
   const double pan_y = panel_y_m_[kPanelsAcross];
   reach = larger(reach, std::sqrt(pan_x * pan_x + pan_y * pan_y) * cells_per_m_ + block_radius_);
   reach_cells_ = fast_ceil(reach) + 2;
+  // A chord of the box is at most its diagonal.
+  row_cells_max_ = 1 + fast_floor(2.0 * std::sqrt(half_length_cells_ * half_length_cells_ +
+                                                  half_width_cells_ * half_width_cells_));
 
   // Sliding maximum over blocks of (2 radius + 1) cells, rows then columns; a window of w cells is two
   // overlapping runs of the largest power of two in it. Cells whose block leaves the map keep +inf.
@@ -101,8 +108,9 @@ Status FixedBoxChecker::set_map(const GridView& map) noexcept {
   float* runs = scratch_;
   for (std::size_t i = 0; i < cells; ++i) {
     const float z = map.z[i];
-    runs[i] = z == z ? z : INFINITY;
+    known_[i] = runs[i] = z == z ? z : INFINITY;
   }
+  for (std::size_t i = 0; i < kReadAhead; ++i) known_[cells + i] = INFINITY;
   int run = 1;
   // Each pass reads ahead of what it writes, so the runs can grow in place.
   for (; 2 * run <= window; run *= 2) {
@@ -169,49 +177,93 @@ bool FixedBoxChecker::locate(const Pose2& pose, CellPose* cell_pose,
 FixedBoxChecker::BoxShape FixedBoxChecker::box_shape(double sin, double cos) const noexcept {
   // |dx cos + dy sin| <= half_length and |-dx sin + dy cos| <= half_width, solved for dx. Near the axes
   // one of the two bounds nothing; kEdgeCells keeps it from cutting at the corners.
-  constexpr double kLeast = 1e-9;
+  constexpr double kLeast = 1.0 / 1048576.0;
   const double c = std::fabs(cos) > kLeast ? cos : std::copysign(kLeast, cos);
   const double s = std::fabs(sin) > kLeast ? sin : std::copysign(kLeast, sin);
   const double per_c = 1.0 / c;
   const double per_s = 1.0 / s;
-  return {-s * per_c, half_length_cells_ * std::fabs(per_c), c * per_s,
-          half_width_cells_ * std::fabs(per_s),
-          half_length_cells_ * std::fabs(s) + half_width_cells_ * std::fabs(c)};
+  BoxShape shape;
+  shape.along_slope = -s * per_c;
+  shape.across_slope = c * per_s;
+  shape.rows_half = half_length_cells_ * std::fabs(s) + half_width_cells_ * std::fabs(c);
+  shape.rows = 1 + fast_floor(2.0 * shape.rows_half);
+  shape.along_step = to_fixed(shape.along_slope);
+  shape.along_half = to_fixed(half_length_cells_ * std::fabs(per_c));
+  shape.across_step = to_fixed(shape.across_slope);
+  shape.across_half = to_fixed(half_width_cells_ * std::fabs(per_s));
+  return shape;
 }
+
+namespace {
+
+// Row lengths 0 to 8: which of eight lanes lie beyond.
+constexpr std::uint32_t kOff = 0xFFFFFFFFU;
+alignas(16) constexpr std::uint32_t kBeyond[9][8] = {
+    {kOff, kOff, kOff, kOff, kOff, kOff, kOff, kOff}, {0, kOff, kOff, kOff, kOff, kOff, kOff, kOff},
+    {0, 0, kOff, kOff, kOff, kOff, kOff, kOff},       {0, 0, 0, kOff, kOff, kOff, kOff, kOff},
+    {0, 0, 0, 0, kOff, kOff, kOff, kOff},             {0, 0, 0, 0, 0, kOff, kOff, kOff},
+    {0, 0, 0, 0, 0, 0, kOff, kOff},                   {0, 0, 0, 0, 0, 0, 0, kOff},
+    {0, 0, 0, 0, 0, 0, 0, 0}};
+
+}  // namespace
 
 // False where a cell is unknown.
 bool FixedBoxChecker::read_boxes(const CellPose& pose, WheelBoxes* boxes) const noexcept {
   const BoxShape shape = box_shape(pose.sin, pose.cos);
   const std::ptrdiff_t nx = map_.nx;
-  const float* origin = map_.z + pose.iy * nx + pose.ix;
-  float sum = 0.0F;  // NaN if any cell is
+  const float* origin = known_ + pose.iy * nx + pose.ix;
+  const bool narrow = row_cells_max_ <= 8;
+  float highest = -INFINITY;
   for (int wheel = 0; wheel < kWheels; ++wheel) {
-    float lo = INFINITY;
-    float hi = -INFINITY;
-    visit_box(pose, shape, wheel, [&](int dy, int first, int last) {
-      const float* cells = origin + dy * nx;
-      for (int dx = first; dx <= last; ++dx) {
-        const float z = cells[dx];
-        lo = z < lo ? z : lo;
-        hi = z > hi ? z : hi;
-        sum += z;
-      }
-    });
-    boxes->lo_m[wheel] = lo;
-    boxes->hi_m[wheel] = hi;
+    // Rows differ in length by a cell or two at random: two vectors for every row, with the lanes
+    // beyond its end blotted out, beat a loop whose end the processor cannot foresee.
+    Quad lo = all_four(INFINITY);
+    Quad hi = all_four(-INFINITY);
+    if (narrow) {
+      visit_box(pose, shape, wheel, [&](int dy, int first, int last) {
+        const bool any = first <= last;
+        const float* cells = origin + (any ? dy * nx + first : 0);
+        const std::uint32_t* beyond = kBeyond[any ? last - first + 1 : 0];
+        const Quad a = blot(load_quad(cells), beyond);
+        const Quad b = blot(load_quad(cells + 4), beyond + 4);
+        lo = smaller(b, smaller(a, lo));
+        hi = larger(b, larger(a, hi));
+      });
+    } else {
+      visit_box(pose, shape, wheel, [&](int dy, int first, int last) {
+        const float* cells = origin + dy * nx + first;
+        const int length = last - first + 1;
+        for (int k = 0; k < length; k += 4) {
+          const Quad a = blot(load_quad(cells + k), kBeyond[length - k < 4 ? length - k : 4]);
+          lo = smaller(a, lo);
+          hi = larger(a, hi);
+        }
+      });
+    }
+    boxes->lo_m[wheel] = smallest(lo);
+    boxes->hi_m[wheel] = largest(hi);
+    highest = boxes->hi_m[wheel] > highest ? boxes->hi_m[wheel] : highest;
   }
-  return sum == sum;
+  return highest < INFINITY;
 }
 
 FixedBoxChecker::PanelCells FixedBoxChecker::panel_cells(const CellPose& pose) const noexcept {
+  std::int64_t x_from_y[kPanelsAcross];
+  std::int64_t y_from_y[kPanelsAcross];
+  for (int j = 0; j < kPanelsAcross; ++j) {
+    const double y = 0.5 * (panel_y_m_[j] + panel_y_m_[j + 1]) * cells_per_m_;
+    x_from_y[j] = to_fixed(-y * pose.sin);
+    y_from_y[j] = to_fixed(y * pose.cos);
+  }
   PanelCells cells;
   for (int i = 0; i < kPanelsAlong; ++i) {
     const double x = 0.5 * (panel_x_m_[i] + panel_x_m_[i + 1]) * cells_per_m_;
+    const std::int64_t x_from_x = to_fixed(pose.fx + x * pose.cos + 0.5);
+    const std::int64_t y_from_x = to_fixed(pose.fy + x * pose.sin + 0.5);
     for (int j = 0; j < kPanelsAcross; ++j) {
-      const double y = 0.5 * (panel_y_m_[j] + panel_y_m_[j + 1]) * cells_per_m_;
-      const int panel = i * kPanelsAcross + j;
-      cells.dx[panel] = fast_floor(pose.fx + (x * pose.cos - y * pose.sin) + 0.5);
-      cells.dy[panel] = fast_floor(pose.fy + (x * pose.sin + y * pose.cos) + 0.5);
+      const std::ptrdiff_t dx = fixed_floor(x_from_x + x_from_y[j]);
+      const std::ptrdiff_t dy = fixed_floor(y_from_x + y_from_y[j]);
+      cells.offset[i * kPanelsAcross + j] = dy * map_.nx + dx;
     }
   }
   return cells;
@@ -227,30 +279,51 @@ Reasons FixedBoxChecker::check_relief(const WheelBoxes& boxes) const noexcept {
 
 // False where a corner of the boxes is beyond the linkage.
 bool FixedBoxChecker::bound_attitude(const WheelBoxes& boxes, Attitude* out) const noexcept {
-  // Each output of a side is monotone in each of its wheels' heights; these corners hold the extremes
-  // (front, middle, rear; 1 = highest): rocker, pivot height, bogie relative to the rocker.
-  enum { kRockerHi, kRockerLo, kPivotHi, kPivotLo, kBogieHi, kBogieLo, kCorners };
-  static constexpr bool kHigh[kCorners][3] = {{true, false, false}, {false, true, true},
-                                              {true, true, true},   {false, false, false},
-                                              {false, true, false}, {true, false, true}};
-  Pack<2 * kCorners> q[3];
-  for (int side = 0; side < 2; ++side) {
-    for (int i = 0; i < 3; ++i) {
-      const double lo = static_cast<double>(boxes.lo_m[3 * side + i]);
-      const double hi = static_cast<double>(boxes.hi_m[3 * side + i]);
-      for (int corner = 0; corner < kCorners; ++corner) {
-        q[i].v[side * kCorners + corner] = kHigh[corner][i] ? hi : lo;
-      }
-    }
+  // Each output of a side is monotone in each of its wheels' heights, so that three pairs of corners of
+  // (front, middle, rear) hold all extremes. Lanes: left, right at the highest, left, right at the
+  // lowest. Heights are taken about one of them, where float32 keeps 0.1 um.
+  const float datum = boxes.lo_m[kMiddleLeft];
+  const auto lo = [&](int wheel) { return boxes.lo_m[wheel] - datum; };
+  const auto hi = [&](int wheel) { return boxes.hi_m[wheel] - datum; };
+  const auto rising = [&](int w) { return quad(hi(w), hi(w + 3), lo(w), lo(w + 3)); };
+  const auto falling = [&](int w) { return quad(lo(w), lo(w + 3), hi(w), hi(w + 3)); };
+  const Quad front_up = rising(kFrontLeft);
+  const Quad front_down = falling(kFrontLeft);
+  const Quad middle_up = rising(kMiddleLeft);
+  const Quad middle_down = falling(kMiddleLeft);
+  const Quad rear_up = rising(kRearLeft);
+  const Quad rear_down = falling(kRearLeft);
+  SideState<Quad> rocker, pivot, bogie;
+  if (!solve_side(linkage_, front_up, middle_down, rear_down, &rocker) ||
+      !solve_side(linkage_, front_up, middle_up, rear_up, &pivot) ||
+      !solve_side(linkage_, front_down, middle_up, rear_down, &bogie)) {
+    return false;
   }
-  SideState<Pack<2 * kCorners>> s;
-  if (!solve_side(linkage_, q[0], q[1], q[2], &s)) return false;
+  // The bogie relative to its rocker.
+  const Quad bogie_sin = bogie.sin_bogie * bogie.cos_rocker - bogie.cos_bogie * bogie.sin_rocker;
+  const Quad bogie_cos = bogie.cos_bogie * bogie.cos_rocker + bogie.sin_bogie * bogie.sin_rocker;
+  const float limit = static_cast<float>(sin_bogie_max_);
+  out->bogie_beyond =
+      !(all_within(bogie_sin, -limit, limit) && all_within(bogie_cos, 0.0F, INFINITY));
 
+  float sin_rocker[4], cos_rocker[4], pivot_z[4], sin_bogie[4], cos_bogie[4];
+  store_quad(sin_rocker, rocker.sin_rocker);
+  store_quad(cos_rocker, rocker.cos_rocker);
+  store_quad(pivot_z, pivot.pivot_z_m);
+  store_quad(sin_bogie, bogie_sin);
+  store_quad(cos_bogie, bogie_cos);
   using Angle = Attitude::Angle;
-  const auto rocker = [&s](int side, int corner) {
-    const int i = side * kCorners + corner;
-    return Angle{s.sin_rocker.v[i], s.cos_rocker.v[i]};
+  const auto angle = [](float sin, float cos) {
+    return Angle{static_cast<double>(sin), static_cast<double>(cos)};
   };
+  for (int side = 0; side < 2; ++side) {
+    out->bogie_hi[side] = angle(sin_bogie[side], cos_bogie[side]);
+    out->bogie_lo[side] = angle(sin_bogie[2 + side], cos_bogie[2 + side]);
+  }
+  const Angle left_hi = angle(sin_rocker[0], cos_rocker[0]);
+  const Angle right_hi = angle(sin_rocker[1], cos_rocker[1]);
+  const Angle left_lo = angle(sin_rocker[2], cos_rocker[2]);
+  const Angle right_lo = angle(sin_rocker[3], cos_rocker[3]);
   const auto difference = [](const Angle& a, const Angle& b) {
     return Angle{a.sin * b.cos - a.cos * b.sin, a.cos * b.cos + a.sin * b.sin};
   };
@@ -260,31 +333,23 @@ bool FixedBoxChecker::bound_attitude(const WheelBoxes& boxes, Attitude* out) con
     const double cos_half = std::sqrt(larger(0.5 + 0.5 * sum_cos, 1e-12));
     return Angle{0.5 * sum_sin / cos_half, cos_half};
   };
-  for (int side = 0; side < 2; ++side) {
-    const auto bogie = [&](int corner) {
-      const int i = side * kCorners + corner;
-      return difference({s.sin_bogie.v[i], s.cos_bogie.v[i]}, rocker(side, corner));
-    };
-    out->bogie_hi[side] = bogie(kBogieHi);
-    out->bogie_lo[side] = bogie(kBogieLo);
-  }
-  out->double_differential_hi = difference(rocker(0, kRockerHi), rocker(1, kRockerLo));
-  out->double_differential_lo = difference(rocker(0, kRockerLo), rocker(1, kRockerHi));
-  out->pitch_hi = half_of_sum(rocker(0, kRockerHi), rocker(1, kRockerHi));
-  out->pitch_lo = half_of_sum(rocker(0, kRockerLo), rocker(1, kRockerLo));
+  out->double_differential_hi = difference(left_hi, right_lo);
+  out->double_differential_lo = difference(left_lo, right_hi);
+  out->pitch_hi = half_of_sum(left_hi, right_hi);
+  out->pitch_lo = half_of_sum(left_lo, right_lo);
 
-  const double left_hi = s.pivot_z_m.v[kPivotHi];
-  const double left_lo = s.pivot_z_m.v[kPivotLo];
-  const double right_hi = s.pivot_z_m.v[kCorners + kPivotHi];
-  const double right_lo = s.pivot_z_m.v[kCorners + kPivotLo];
+  const double z_left_hi = static_cast<double>(pivot_z[0]);
+  const double z_right_hi = static_cast<double>(pivot_z[1]);
+  const double z_left_lo = static_cast<double>(pivot_z[2]);
+  const double z_right_lo = static_cast<double>(pivot_z[3]);
   const double per_track = 0.5 / linkage_.roll_arm_m;
-  const double sin_hi = (left_hi - right_lo) * per_track;
-  const double sin_lo = (left_lo - right_hi) * per_track;
+  const double sin_hi = (z_left_hi - z_right_lo) * per_track;
+  const double sin_lo = (z_left_lo - z_right_hi) * per_track;
   if (!(sin_hi < 0.999 && sin_lo > -0.999)) return false;
   out->roll_hi = {sin_hi, std::sqrt(1.0 - sin_hi * sin_hi)};
   out->roll_lo = {sin_lo, std::sqrt(1.0 - sin_lo * sin_lo)};
-  out->pivot_hi_m = 0.5 * (left_hi + right_hi);
-  out->pivot_lo_m = 0.5 * (left_lo + right_lo);
+  out->pivot_hi_m = static_cast<double>(datum) + 0.5 * (z_left_hi + z_right_hi);
+  out->pivot_lo_m = static_cast<double>(datum) + 0.5 * (z_left_lo + z_right_lo);
   out->cos_tilt = smaller(out->pitch_lo.cos, out->pitch_hi.cos) *
                   smaller(out->roll_lo.cos, out->roll_hi.cos);
   return true;
@@ -298,10 +363,7 @@ Reasons FixedBoxChecker::check_attitude(const Attitude& a) const noexcept {
   };
   unsigned reasons = 0;
   if (a.cos_tilt < cos_tilt_max_) reasons |= kTilt;
-  if (beyond(a.bogie_lo[0], sin_bogie_max_) || beyond(a.bogie_hi[0], sin_bogie_max_) ||
-      beyond(a.bogie_lo[1], sin_bogie_max_) || beyond(a.bogie_hi[1], sin_bogie_max_)) {
-    reasons |= kBogie;
-  }
+  if (a.bogie_beyond) reasons |= kBogie;
   if (beyond(a.double_differential_lo, sin_double_differential_max_) ||
       beyond(a.double_differential_hi, sin_double_differential_max_)) {
     reasons |= kDifferential;
@@ -361,24 +423,20 @@ FixedBoxChecker::PanBounds FixedBoxChecker::bound_pan(const Attitude& a) const n
 // kUnknownClearance where a cell under the pan is unknown: its block's maximum is +inf.
 double FixedBoxChecker::clearance_m(const PanBounds& pan, const PanelCells& cells,
                                     const CellPose& pose) const noexcept {
-  const std::ptrdiff_t nx = map_.nx;
-  const std::ptrdiff_t at = pose.iy * nx + pose.ix;
-  double lowest = INFINITY;
+  const float* ground = block_max_ + (static_cast<std::ptrdiff_t>(pose.iy) * map_.nx + pose.ix);
+  double lowest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kPanelsAlong; ++i) {
+    const double rear = pan.base_m + pan.along_m[i];
     for (int j = 0; j < kPanelsAcross; ++j) {
-      const int panel = i * kPanelsAcross + j;
-      const std::ptrdiff_t center = at + cells.dy[panel] * nx + cells.dx[panel];
-      const float ground = block_max_[center];
-      const double gap =
-          pan.base_m + pan.along_m[i] + pan.across_m[j] - static_cast<double>(ground);
-      lowest = gap < lowest ? gap : lowest;
+      const double highest = static_cast<double>(ground[cells.offset[i * kPanelsAcross + j]]);
+      lowest = smaller(rear + pan.across_m[j] - highest, lowest);
     }
   }
   return lowest;
 }
 
 // The verdict on known boxes, stage by stage, cheapest first; stops at the first that fails.
-Reasons FixedBoxChecker::judge_boxes(const WheelBoxes& boxes, const PanelCells& panels,
+Reasons FixedBoxChecker::judge_boxes(const WheelBoxes& boxes, const PanelCells* panels,
                                      const CellPose& at) const noexcept {
   Reasons reasons = check_relief(boxes);
   if (reasons != 0) return reasons;
@@ -386,7 +444,8 @@ Reasons FixedBoxChecker::judge_boxes(const WheelBoxes& boxes, const PanelCells& 
   if (!bound_attitude(boxes, &a)) return kMechanical;
   reasons = check_attitude(a);
   if (reasons != 0) return reasons;
-  const double clearance = clearance_m(bound_pan(a), panels, at);
+  const PanBounds pan = bound_pan(a);
+  const double clearance = clearance_m(pan, panels != nullptr ? *panels : panel_cells(at), at);
   if (clearance >= model_.limits.clearance_min_m) return 0;
   return clearance == kUnknownClearance ? kUnknown : kClearance;
 }
@@ -395,7 +454,7 @@ bool FixedBoxChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcep
   CellPose at;
   if (!locate(pose, &at, reasons)) return false;
   WheelBoxes boxes;
-  *reasons = read_boxes(at, &boxes) ? judge_boxes(boxes, panel_cells(at), at) : Reasons{kUnknown};
+  *reasons = read_boxes(at, &boxes) ? judge_boxes(boxes, nullptr, at) : Reasons{kUnknown};
   return *reasons == 0;
 }
 

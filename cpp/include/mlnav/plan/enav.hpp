@@ -26,7 +26,7 @@ struct EnavConfig {
   // Memory between cycles. Every pose at which a cycle began raises the cost per metre around it, for
   // paths and for cost-to-go alike, so that a pocket fills up until its way out is the cheaper one.
   int memory_poses = 256;            // remembered (ring); 0 switches memory off
-  double visit_cost_per_m = 0.25;    // per remembered visit
+  double visit_cost_per_m = 0.5;    // per remembered visit
   double visit_radius_m = 0.8;
   double flip_cost = 2.0;            // turning against the turn committed just before
   // Sizes that memory is reserved for.

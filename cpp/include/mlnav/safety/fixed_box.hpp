@@ -58,10 +58,13 @@ class FixedBoxChecker final : public AceChecker {
   };
   // Shape of the wheel boxes at one heading: in the row at dy of a box's centre lie the columns whose
   // dx is within `along_half` of along_slope * dy, and within `across_half` of across_slope * dy.
+  // Integers are in units of 2^-32 cells.
   struct BoxShape {
-    double along_slope, along_half;
-    double across_slope, across_half;
+    double along_slope, across_slope;
     double rows_half;
+    int rows;  // the most rows a box can touch
+    std::int64_t along_step, along_half;
+    std::int64_t across_step, across_half;
   };
   // Bounds of the state by the chain, as sines and cosines: verdicts need no angle.
   struct Attitude {
@@ -69,6 +72,7 @@ class FixedBoxChecker final : public AceChecker {
       double sin, cos;
     };
     Angle bogie_lo[2], bogie_hi[2];  // relative to the rocker; left, right
+    bool bogie_beyond;               // any of them is beyond its limit
     Angle double_differential_lo, double_differential_hi;  // of twice the differential
     Angle pitch_lo, pitch_hi;
     Angle roll_lo, roll_hi;
@@ -81,15 +85,15 @@ class FixedBoxChecker final : public AceChecker {
     double along_m[kPanelsAlong];
     double across_m[kPanelsAcross];
   };
-  // Cell nearest to each panel's centre, relative to the pose's cell.
+  // Cell nearest to each panel's centre, as an offset in the map from the pose's cell.
   struct PanelCells {
-    int dx[kPanels];
-    int dy[kPanels];
+    std::ptrdiff_t offset[kPanels];
   };
 
   bool locate(const Pose2& pose, CellPose* cell_pose, Reasons* reasons) const noexcept;
   BoxShape box_shape(double sin, double cos) const noexcept;
-  // Calls visit(dy, first_dx, last_dx) for each row of a wheel's box, relative to the pose's cell.
+  // Calls visit(dy, first_dx, last_dx) for the rows of a wheel's box, relative to the pose's cell; none of
+  // the row's cells are in the box where first_dx > last_dx.
   template <typename Visit>
   void visit_box(const CellPose& pose, const BoxShape& shape, int wheel, Visit&& visit) const;
   bool read_boxes(const CellPose& pose, WheelBoxes* boxes) const noexcept;
@@ -101,7 +105,8 @@ class FixedBoxChecker final : public AceChecker {
   double clearance_m(const PanBounds& pan, const PanelCells& cells,
                      const CellPose& pose) const noexcept;
   Bounds origin_z_m(const Attitude& attitude) const noexcept;
-  Reasons judge_boxes(const WheelBoxes& boxes, const PanelCells& panels,
+  // `panels`: the pose's panel cells if they are known already, else null.
+  Reasons judge_boxes(const WheelBoxes& boxes, const PanelCells* panels,
                       const CellPose& pose) const noexcept;
 
   RoverModel model_;
@@ -120,6 +125,8 @@ class FixedBoxChecker final : public AceChecker {
   double half_width_cells_ = 0.0;
   int block_radius_ = 0;        // of a panel's block of cells
   int reach_cells_ = 0;         // no box or block leaves this square about the pose's cell
+  int row_cells_max_ = 0;       // no row of a box is wider
+  float* known_ = nullptr;      // the map with +inf for unknown
   float* block_max_ = nullptr;  // per cell: highest of the block about it, +inf if any is unknown
   float* scratch_ = nullptr;
   std::size_t max_map_cells_ = 0;
