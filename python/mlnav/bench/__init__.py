@@ -1,0 +1,7 @@
+"""Measurements: how sound and how timid checkers are, and how planners fare."""
+
+from mlnav.bench.soundness import SoundnessRequest, soundness
+from mlnav.bench.statistics import Rate
+from mlnav.bench.traverses import class_table, traverses
+
+__all__ = ["Rate", "SoundnessRequest", "class_table", "soundness", "traverses"]

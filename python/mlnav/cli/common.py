@@ -1,0 +1,190 @@
+"""What the commands share: options, messages, exit codes, output folders."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from typer.core import TyperGroup
+
+from mlnav.config import Config, load_config
+from mlnav.io.records import to_json
+
+OK, ENDED, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 130
+
+EXIT_CODES = (
+    "Exit codes: 0 done (traverse: goal reached; plan: path found), 1 ended without (doctor: a"
+    " fault was found), 2 bad input, 3 internal error, 130 stopped by Ctrl-C."
+)
+
+errors = Console(stderr=True, highlight=False)
+output = Console(highlight=False, width=None if sys.stdout.isatty() else 170)
+
+
+class RefusedError(ValueError):
+    """Bad input, told in one line."""
+
+
+class Group(TyperGroup):
+    """Turns every fault into one line and an exit code, unless --debug asks for the traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            errors.print("interrupted")
+            ctx.exit(INTERRUPTED)
+        except (typer.Exit, typer.Abort):
+            raise
+        except BrokenPipeError:
+            # The reader of our output went away; nothing is left to say.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(OK)
+        except Exception as fault:
+            if ctx.params.get("debug") or hasattr(fault, "exit_code"):
+                raise  # usage errors know how to show themselves
+            if _is_input_fault(fault):
+                text = " ".join(str(fault).split())
+                errors.print(f"[bold red]error:[/] {_escaped(text)}", soft_wrap=True)
+                ctx.exit(USAGE)
+            errors.print(
+                f"[bold red]internal error:[/] {type(fault).__name__}: {_escaped(str(fault))}"
+                " (--debug shows where)",
+                soft_wrap=True,
+            )
+            ctx.exit(INTERNAL)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+def _is_input_fault(fault: Exception) -> bool:
+    """Faults that callers can cause: our own ValueErrors, and the file system's."""
+    if isinstance(fault, OSError):
+        return True
+    return isinstance(fault, ValueError) and type(fault).__module__.startswith("mlnav")
+
+
+# ---------------------------------------------------------------------------------------- options
+
+
+def point(option: str, text: str | None) -> tuple[float, float] | None:
+    """`X,Y` in metres.
+
+    Raises:
+        RefusedError: the text is something else.
+    """
+    if text is None:
+        return None
+    try:
+        x, y = (float(part) for part in text.split(","))
+    except ValueError:
+        raise RefusedError(f"{option}: {text!r} is not X,Y in metres") from None
+    return x, y
+
+
+TerrainOption = Annotated[
+    str,
+    typer.Option(
+        "--terrain",
+        "-t",
+        metavar="FILE|RECIPE|CLASS",
+        help="GeoTIFF, recipe (YAML file or shipped name), or class of slope/CFA such as 10/.07.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of recipe and run.")]
+StartOption = Annotated[
+    str | None,
+    typer.Option("--start", metavar="X,Y", help="Start in metres."),
+]
+GoalOption = Annotated[
+    str | None,
+    typer.Option("--goal", metavar="X,Y", help="Goal in metres."),
+]
+HeadingOption = Annotated[
+    float | None,
+    typer.Option("--heading-deg", help="Heading at the start; towards the goal by default."),
+]
+PlannerOption = Annotated[str | None, typer.Option("--planner", help="enav")]
+CheckerOption = Annotated[str | None, typer.Option("--checker", help="fixed_box, settle")]
+LimitsOption = Annotated[str | None, typer.Option("--limits", help="enav_like, flight_like")]
+HeuristicOption = Annotated[str | None, typer.Option("--heuristic", help="none, sobel")]
+WorldOption = Annotated[str | None, typer.Option("--world", help="kinematic")]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One value, as planner.commit_length_m=0.5."),
+]
+OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where results go.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Replace earlier results.")]
+
+
+def assemble(config: Path | None, settings: Sequence[str] | None, **parts: str | None) -> Config:
+    """The configuration: file, then options, then single settings; later ones win."""
+    base = load_config(config) if config is not None else Config()
+    return base.replaced(settings or (), **parts)
+
+
+# ----------------------------------------------------------------------------------------- output
+
+
+def claim(folder: Path, names: Sequence[str], force: bool) -> None:
+    """Make a folder ready for results of these names.
+
+    Raises:
+        RefusedError: the folder holds some of them and `force` is not set, or cannot be written.
+    """
+    present = [name for name in names if (folder / name).exists()]
+    if present and not force:
+        raise RefusedError(
+            f"{folder} holds {', '.join(present)}: pass --force to replace, or --out"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in present:
+            (folder / name).unlink()
+        probe = folder / f".mlnav-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as fault:
+        raise RefusedError(f"cannot write to {folder}: {fault.strerror or fault}") from fault
+
+
+def emit(value: Any) -> None:
+    """The one JSON object of a command."""
+    sys.stdout.write(to_json(value, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """A message for the person at the terminal."""
+    errors.print(text, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def progress_bar(title: str, total: float) -> Iterator[Callable[[float, str], None]]:
+    """A bar on standard error while it is a terminal; yields `update(done, note)`."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=32),
+        TextColumn("{task.percentage:3.0f} %"),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=errors, transient=True, disable=not errors.is_terminal
+    ) as progress:
+        task = progress.add_task(title, total=max(total, 1e-9), note="")
+        yield lambda done, note: progress.update(task, completed=done, note=note)

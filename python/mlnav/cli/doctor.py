@@ -1,0 +1,120 @@
+"""`mlnav doctor`: is everything there?"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlnav import __version__
+from mlnav.cli.common import ENDED, OK, JsonOption, emit, output
+
+_PACKAGES = ("numpy", "scipy", "matplotlib", "pydantic", "rasterio", "typer", "pillow")
+_EXTRAS = {"onnx": "onnxruntime", "sim": "pybullet", "train": "torch"}
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+Finding = tuple[str, bool, str]
+
+
+def doctor_command(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="A folder results would go to.")
+    ] = Path("out"),
+    as_json: JsonOption = False,
+) -> None:
+    """Check the installation: versions, compiled core, threads, output folder, terrains.
+
+    Exit code 0 when all is well, 1 when something that is needed is missing.
+
+    **Examples**
+
+    mlnav doctor
+
+    mlnav doctor --json
+    """
+    findings = [*_versions(), *_core_works(), _writable(out), *_terrains()]
+    notes = {
+        "threads": ", ".join(f"{k}={os.environ.get(k, 'unset')}" for k in _THREADS),
+        "cpus": str(os.cpu_count()),
+        "extras": ", ".join(
+            f"{name}: {'there' if importlib.util.find_spec(package) else 'not installed'}"
+            for name, package in _EXTRAS.items()
+        ),
+    }
+    well = all(good for _, good, _ in findings)
+    if as_json:
+        checks = {name: {"ok": good, "detail": text} for name, good, text in findings}
+        emit({"ok": well, "checks": checks, "notes": notes})
+    else:
+        for name, good, text in findings:
+            mark = "[green]ok[/]   " if good else "[bold red]FAULT[/]"
+            output.print(f"{mark} {name}: {text}", soft_wrap=True)
+        for name, text in notes.items():
+            output.print(f"note  {name}: {text}", soft_wrap=True)
+    raise typer.Exit(OK if well else ENDED)
+
+
+def _versions() -> list[Finding]:
+    versions = []
+    for package in _PACKAGES:
+        try:
+            versions.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            return [("packages", False, f"{package} is not installed")]
+    python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return [
+        ("python", sys.version_info >= (3, 11), python),
+        ("mlnav", True, f"{__version__} in {Path(__file__).parents[1]}"),
+        ("packages", True, ", ".join(versions)),
+    ]
+
+
+def _core_works() -> list[Finding]:
+    try:
+        import numpy as np
+
+        from mlnav import _core
+        from mlnav.config import Config
+
+        level = _core.Grid(np.zeros((80, 80), np.float32), 0.1, 0.0, 0.0)
+        state = _core.settle(level, Config().rover_model(), np.array([[4.0, 4.0, 0.3]]))
+        settled = int(state["status"][0]) == 0
+        text = f"{_core.__version__}, {_core.__file__}"
+        same = _core.__version__ == __version__
+        return [
+            ("compiled core", same, text if same else f"{text}: not the version of the package"),
+            ("rover settles on level ground", settled, "yes" if settled else "no"),
+        ]
+    except Exception as fault:  # whatever keeps it from loading is the finding
+        return [("compiled core", False, f"{type(fault).__name__}: {fault}")]
+
+
+def _writable(out: Path) -> Finding:
+    folder = out
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            return "output folder", True, f"{out} can be written"
+    except OSError as fault:
+        return "output folder", False, f"{folder}: {fault.strerror or fault}"
+
+
+def _terrains() -> list[Finding]:
+    from mlnav.bench.cases import real_terrain_files
+    from mlnav.terrain import recipe_folder, recipe_names
+
+    names = recipe_names()
+    found = f"{', '.join(names)} in {recipe_folder()}" if names else f"none in {recipe_folder()}"
+    real = [f.stem for f in real_terrain_files()]
+    return [
+        ("recipes", bool(names), found),
+        ("real terrains", True, ", ".join(real) or "none (set MLNAV_REAL_TERRAINS to a folder)"),
+    ]

@@ -1,0 +1,131 @@
+"""`mlnav terrain`: make, look at and draw terrains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlnav.cli.common import (
+    ForceOption,
+    JsonOption,
+    RefusedError,
+    SeedOption,
+    emit,
+    output,
+)
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="markdown", help="Make, describe and draw terrains."
+)
+
+Spec = Annotated[
+    str, typer.Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of the other commands.")
+]
+
+
+@app.command("make")
+def make_command(
+    spec: Spec,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.tif", help="GeoTIFF to write.")],
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+) -> None:
+    """Make a terrain from a recipe and write it as a GeoTIFF.
+
+    **Examples**
+
+    mlnav terrain make demo --seed 3 --out demo.tif
+
+    mlnav terrain make 15/.10 --out hard.tif
+    """
+    from mlnav.terrain import load, write_geotiff
+
+    if out.suffix.lower() not in (".tif", ".tiff"):
+        raise RefusedError(f"{out}: must end in .tif")
+    ground = load(spec, seed)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_geotiff(out, ground, force=force)
+    output.print(f"{ground.name}: {out}", soft_wrap=True)
+
+
+@app.command("info")
+def info_command(spec: Spec, seed: SeedOption = 0, as_json: JsonOption = False) -> None:
+    """Describe a terrain: size, heights, slope and roughness at rover scale.
+
+    **Examples**
+
+    mlnav terrain info demo
+
+    mlnav terrain info map.tif --json
+    """
+    from mlnav.terrain import load
+    from mlnav.viz.terrain import terrain_statistics
+
+    stats = terrain_statistics(load(spec, seed))
+    if as_json:
+        emit(stats)
+    else:
+        _print(stats)
+
+
+@app.command("show")
+def show_command(
+    spec: Spec,
+    seed: SeedOption = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.png", help="Default: NAME.png.")
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Draw a terrain: shaded relief, slope, distributions.
+
+    **Examples**
+
+    mlnav terrain show demo --out demo.png
+    """
+    from mlnav import viz
+    from mlnav.terrain import load
+
+    ground = load(spec, seed)
+    target = out or Path(f"{ground.name}.png")
+    if target.exists() and not force:
+        raise RefusedError(f"{target} exists: pass --force to replace it, or --out")
+    viz.save_figure(viz.terrain_figure(ground), target)
+    output.print(f"{ground.name}: {target}", soft_wrap=True)
+
+
+def _print(stats: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    def spread(values: dict[str, Any], unit: str, factor: float = 1.0) -> str:
+        if values["median"] is None:
+            return "-"
+        median, p95, most = (factor * values[k] for k in ("median", "p95", "max"))
+        return f"median {median:.1f}, 95 % below {p95:.1f}, most {most:.1f} {unit}"
+
+    def point(value: Any) -> str:
+        return "-" if value is None else f"({value[0]:g}, {value[1]:g})"
+
+    nx, ny = stats["cells"]
+    extent, height = stats["extent_m"], stats["height_m"]
+    rows = {
+        "name": stats["name"],
+        "cells": f"{nx} x {ny} of {stats['resolution_m']:g} m",
+        "x": f"{extent['x'][0]:g} to {extent['x'][1]:g} m",
+        "y": f"{extent['y'][0]:g} to {extent['y'][1]:g} m",
+        "heights": f"{height['min']:.2f} to {height['max']:.2f} m",
+        "known": f"{stats['known_share']:.1%}",
+        "slope (2 m patches)": spread(stats["slope_deg"], "deg"),
+        "roughness": spread(stats["roughness_m"], "cm", 100.0),
+        "start, goal": f"{point(stats['start_m'])}, {point(stats['goal_m'])}",
+        "datum": "({:g}, {:g}, {:g}) m".format(*stats["datum_m"]),
+        "layers": ", ".join(stats["layers"]) or "-",
+        "credit": stats["attribution"] or "-",
+        "sha256": stats["sha256"],
+    }
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in rows.items():
+        table.add_row(name, value)
+    output.print(table)

@@ -1,0 +1,193 @@
+"""`mlnav traverse`: a whole run, with records and pictures."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlnav.cli.common import (
+    ENDED,
+    INTERRUPTED,
+    OK,
+    CheckerOption,
+    ConfigOption,
+    ForceOption,
+    GoalOption,
+    HeadingOption,
+    HeuristicOption,
+    JsonOption,
+    LimitsOption,
+    OutOption,
+    PlannerOption,
+    SeedOption,
+    SetOption,
+    StartOption,
+    TerrainOption,
+    WorldOption,
+    assemble,
+    claim,
+    emit,
+    output,
+    point,
+    progress_bar,
+    say,
+)
+
+FILES = ("traverse.png", "traverse.gif", "cycles.jsonl", "summary.json", "config.yaml")
+
+
+def traverse_command(
+    terrain: TerrainOption = "demo",
+    start: StartOption = None,
+    goal: GoalOption = None,
+    heading_deg: HeadingOption = None,
+    planner: PlannerOption = None,
+    checker: CheckerOption = None,
+    limits: LimitsOption = None,
+    heuristic: HeuristicOption = None,
+    world: WorldOption = None,
+    seed: SeedOption = 0,
+    budget: Annotated[
+        int | None, typer.Option("--budget", min=1, help="ACE evaluations a cycle may spend.")
+    ] = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("out/traverse"),
+    gif: Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")] = False,
+    picture: Annotated[bool, typer.Option(help="Draw traverse.png.")] = True,
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Drive a rover from start to goal and draw what it did.
+
+    DIR gets traverse.png, cycles.jsonl (a record a cycle, written as it ends), summary.json and the
+    whole config.yaml. Start and goal are those of the terrain where they are not given; on a map
+    that names none they are two safe places of its middle, as far apart as there are.
+
+    **Examples**
+
+    mlnav traverse --terrain demo --seed 1 --out out/demo
+
+    mlnav traverse -t 10/.07 --heuristic sobel --seed 4 --json
+
+    mlnav traverse -t map.tif --start=-10,-8 --goal=11,9 --set traverse.max_cycles=80
+    """
+    from mlnav import sim
+    from mlnav.io import JsonlWriter, write_json
+    from mlnav.io.records import write_text
+    from mlnav.terrain import load
+
+    setup = assemble(
+        config,
+        settings,
+        planner=planner,
+        checker=checker,
+        limits=limits,
+        heuristic=heuristic,
+        world=world,
+    )
+    if budget is not None:
+        setup = setup.replaced([f"traverse.ace_budget={budget}"])
+    ground = load(terrain, seed)
+    start_at, goal_at = point("--start", start), point("--goal", goal)
+    endpoints = "given" if start_at or goal_at else "terrain"
+    if endpoints == "terrain" and (ground.start_m is None or ground.goal_m is None):
+        start_at, goal_at = sim.default_endpoints(ground, setup)
+        endpoints = "default"
+        say(
+            f"{ground.name} names no start and goal: driving from"
+            f" ({start_at[0]:g}, {start_at[1]:g}) to ({goal_at[0]:g}, {goal_at[1]:g})"
+        )
+    start_at = start_at or ground.start_m
+    goal_point = sim.checked_point("goal", goal_at or ground.goal_m, ground)
+    heading = None if heading_deg is None else math.radians(heading_deg)
+    pose = sim.start_pose(ground, start_at, goal_point, heading)
+    distance = math.dist(pose[:2], goal_point)
+    claim(out, FILES, force)
+    write_text(out / "config.yaml", setup.to_yaml())
+
+    with (
+        JsonlWriter(out / "cycles.jsonl") as records,
+        progress_bar(ground.name, distance) as update,
+    ):
+        written = 0
+
+        def observe(record: sim.CycleRecord) -> None:
+            nonlocal written
+            records.write(record.as_dict())
+            written += 1
+            left = math.dist(record.end[:2], goal_point)
+            update(distance - left, f"cycle {record.cycle + 1}, {left:.0f} m to go")
+
+        result = sim.traverse(
+            ground, setup, start_at, goal_point, seed, heading_rad=heading, observers=[observe]
+        )
+        for record in result.cycles[written:]:  # an interrupt came between the two
+            records.write(record.as_dict())
+
+    summary: dict[str, Any] = result.summary() | {"endpoints": endpoints, "out": str(out)}
+    write_json(out / "summary.json", summary)
+    if result.outcome == "interrupted":
+        say(f"interrupted after {len(result.cycles)} cycles; records are in {out}")
+    else:
+        _draw(ground, result, setup, out, picture, gif)
+    if as_json:
+        emit(summary)
+    else:
+        _report(summary)
+    if result.outcome == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(OK if result.success else ENDED)
+
+
+def _draw(ground: Any, result: Any, setup: Any, out: Path, picture: bool, gif: bool) -> None:
+    if not (picture or gif):
+        return
+    from mlnav import viz
+
+    if picture:
+        viz.save_figure(viz.traverse_figure(ground, result, setup), out / "traverse.png")
+    if gif:
+        viz.save_traverse_gif(out / "traverse.gif", ground, result, setup)
+
+
+def _report(summary: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    per_cycle = summary["ace_evaluations_per_cycle"]
+    colour = "green" if summary["success"] else "red"
+    outcome = summary["outcome"] + (
+        f" ({', '.join(summary['faults'])})" if summary["faults"] else ""
+    )
+    table.add_row("outcome", f"[bold {colour}]{outcome}[/]")
+    table.add_row("start", "({:.2f}, {:.2f}), heading {:.3f} rad".format(*summary["start"]))
+    table.add_row("goal", "({:.2f}, {:.2f})".format(*summary["goal"]))
+    driven = f"{summary['driven_m']:.1f} m for {summary['straight_line_m']:.1f} m"
+    if summary["inefficiency"] is not None:
+        driven += f", inefficiency {summary['inefficiency']:.2f}"
+    table.add_row("driven", driven)
+    table.add_row("cycles", str(summary["cycles"]))
+    if summary["cycles"]:
+        table.add_row(
+            "ACE evaluations a cycle",
+            f"mean {per_cycle['mean']:.1f}, median {per_cycle['median']:.0f},"
+            f" p95 {per_cycle['p95']:.0f}, max {per_cycle['max']}",
+        )
+        table.add_row("overthinks", f"{summary['overthinks']} ({summary['overthink_rate']:.0%})")
+        table.add_row(
+            "modelled flight time",
+            f"{summary['modelled_flight_ace_s_per_cycle']:.2f} s a cycle"
+            " (ACE evaluations x 10 ms, other stages left out)",
+        )
+    timing = summary["timing"]
+    stages = timing["stage_ms_per_cycle"]
+    parts = ", ".join(f"{k} {v:.1f}" for k, v in stages.items() if "." not in k)
+    table.add_row(
+        "wall time", f"{timing['wall_s']:.2f} s" + (f"; ms a cycle: {parts}" if parts else "")
+    )
+    table.add_row("results", summary["out"])
+    output.print(table)

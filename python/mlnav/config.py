@@ -1,0 +1,663 @@
+"""The configuration of a run: one validated tree, written by people as YAML.
+
+Keys carry their units; angles are degrees here and radians in the core. Unknown keys are refused
+with the nearest known name. Defaults repeat the C++ defaults (a test holds them equal).
+
+Parts that are chosen by name (`checker`, `planner`, `heuristic`, `world`, `sensor`) are one small
+model each, in the union of their kind: a new one is a model and one line in its union.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+if TYPE_CHECKING:
+    from mlnav import _core
+
+T = TypeVar("T")
+
+_NO_LIMIT_M = 10.0
+"""A limit of relief that no wheel can break, yet one that the core accepts."""
+
+__all__ = ["Config", "ConfigError", "json_schema", "load_config", "parse_config"]
+
+
+class ConfigError(ValueError):
+    """A configuration is faulty; the message has the path of each bad key and what is wrong."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the nearest known name, or a list of what is known."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+
+
+class Section(BaseModel):
+    """A part of the configuration: immutable, and closed to keys it does not know."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _prepared(cls, data: Any) -> Any:
+        data = cls.expanded(data)
+        if isinstance(data, Mapping):
+            for key in data:
+                if key not in cls.model_fields:
+                    hint = suggestion(str(key), cls.model_fields)
+                    raise PydanticCustomError(
+                        "unknown_key", "unknown key '{key}'{hint}", {"key": str(key), "hint": hint}
+                    )
+        return data
+
+    @classmethod
+    def expanded(cls, data: Any) -> Any:
+        """Data with short forms written out; sections that have some override this."""
+        return data
+
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Angle = Annotated[float, Field(gt=0, lt=90)]
+
+
+# --------------------------------------------------------------------------------------- the rover
+
+
+class Rover(Section):
+    """Geometry of a six-wheel rocker-bogie rover; Perseverance-class by default (facts.md 4).
+
+    Frame: x forward, y left, z up, origin midway between the middle wheels' contact points.
+    """
+
+    wheel_radius_m: Positive = 0.263
+    wheel_width_m: Positive = 0.335
+    front_x_m: float = 1.185
+    rear_x_m: float = -1.075
+    front_y_m: Positive = 1.0625
+    middle_y_m: Positive = 1.1845
+    rear_y_m: Positive = 1.0625
+    rocker_pivot_x_m: float = 0.304
+    rocker_pivot_z_m: float = 0.893
+    bogie_pivot_x_m: float = -0.450
+    bogie_pivot_z_m: float = 0.663
+    pan_rear_x_m: float = -1.18
+    pan_front_x_m: float = 0.90
+    pan_half_width_m: Positive = 0.775
+    pan_height_m: float = 0.60
+
+    def to_core(self) -> _core.RoverGeometry:
+        """The core's struct."""
+        from mlnav import _core
+
+        return _filled(_core.RoverGeometry(), **self.model_dump())
+
+
+class Limits(Section):
+    """What makes a pose unsafe: beyond any of these.
+
+    Written as the name of a set, `enav_like` or `flight_like`; as a set with changes,
+    `{base: enav_like, tilt_max_deg: 25}`; or as all the numbers.
+    """
+
+    clearance_min_m: float
+    """Least height of the belly pan above ground."""
+    tilt_max_deg: Angle
+    """Body z axis against the vertical."""
+    bogie_max_deg: Angle
+    """Bogie angle relative to its rocker, either way."""
+    differential_max_deg: Angle
+    """Rocker angle relative to the body, either way."""
+    relief_max_m: Positive
+    """Height span of the ground under a wheel (wheel drop)."""
+    relief_of: Literal["box", "footprint"] = "footprint"
+    """Which ground that is: the box that `fixed_box` looks at, so that a settled state, which has
+    no box, is not judged by it; or the wheel's own footprint, judged in settled states too."""
+
+    presets: ClassVar[dict[str, dict[str, float | str]]] = {
+        # Reproduces the difficulty published for ENav with the fixed-box checker (measured.md).
+        "enav_like": {
+            "clearance_min_m": 0.06,
+            "tilt_max_deg": 30.0,
+            "bogie_max_deg": 25.0,
+            "differential_max_deg": 12.0,
+            "relief_max_m": 0.22,
+            "relief_of": "box",
+        },
+        # After Curiosity's operating limits (facts.md 2).
+        "flight_like": {
+            "clearance_min_m": 0.20,
+            "tilt_max_deg": 25.0,
+            "bogie_max_deg": 17.0,
+            "differential_max_deg": 7.0,
+            "relief_max_m": 0.30,
+            "relief_of": "footprint",
+        },
+    }
+
+    @classmethod
+    def expanded(cls, data: Any) -> Any:
+        """Numbers from the name of a set, or from a base and changes."""
+        if isinstance(data, str):
+            data = {"base": data}
+        if isinstance(data, Mapping) and "base" in data:
+            base = data["base"]
+            if base not in cls.presets:
+                hint = suggestion(str(base), cls.presets)
+                raise PydanticCustomError(
+                    "unknown_name", "no limits '{name}'{hint}", {"name": str(base), "hint": hint}
+                )
+            changes = {k: v for k, v in data.items() if k != "base"}
+            return cls.presets[base] | changes
+        return data
+
+    @property
+    def name(self) -> str:
+        """Name of the set these are, or 'custom'."""
+        mine = {k: getattr(self, k) for k in type(self).model_fields}
+        return next((name for name, preset in self.presets.items() if preset == mine), "custom")
+
+    @model_serializer
+    def _as_written(self) -> str | dict[str, float | str]:
+        if self.name != "custom":
+            return self.name
+        return {k: getattr(self, k) for k in type(self).model_fields}
+
+    def to_core(self) -> _core.SafetyLimits:
+        """The core's struct."""
+        from mlnav import _core
+
+        return _filled(
+            _core.SafetyLimits(),
+            clearance_min_m=self.clearance_min_m,
+            tilt_max_rad=math.radians(self.tilt_max_deg),
+            bogie_max_rad=math.radians(self.bogie_max_deg),
+            differential_max_rad=math.radians(self.differential_max_deg),
+            relief_max_m=self.relief_max_m,
+        )
+
+
+# ------------------------------------------------------------------------- what is chosen by name
+
+
+class FixedBox(Section):
+    """The ENav-like checker: wheel boxes of fixed size about nominal positions."""
+
+    name: Literal["fixed_box"] = "fixed_box"
+    judges_settled_states: ClassVar[bool] = False
+    half_length_m: Positive = 0.20
+    """Of a wheel's box, along the rover."""
+    half_width_m: Positive = 0.20
+    """Across."""
+
+    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
+        """The checker; it still needs a map."""
+        from mlnav import _core
+
+        box = _filled(
+            _core.FixedBoxConfig(), half_length_m=self.half_length_m, half_width_m=self.half_width_m
+        )
+        return _core.Checker.fixed_box(model, box, max_map_cells)
+
+
+class Settle(Section):
+    """The reference checker: settles the rover and looks at the state. No bounds."""
+
+    name: Literal["settle"] = "settle"
+    judges_settled_states: ClassVar[bool] = True
+
+    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
+        """The checker; it still needs a map."""
+        from mlnav import _core
+
+        return _core.Checker.settle(model)
+
+
+class Costmap(Section):
+    """Coarse costs per metre: 1 + (tilt / tilt_scale)^2 + roughness / roughness_scale."""
+
+    coarsening: Annotated[int, Field(ge=1, le=64)] = 4
+    """Heightmap cells per costmap cell, each way."""
+    patch_half_width_m: Positive = 1.0
+    """Half width of the square that a plane is fitted to."""
+    tilt_scale_deg: Angle = 20.0
+    roughness_scale_m: Positive = 0.08
+    tilt_limit_deg: Angle = 30.0
+    """Steeper patches are closed."""
+    unknown_cost: Positive = 1.4
+    """Per metre over unseen cells."""
+
+
+class PathTree(Section):
+    """Candidates: turn in place, then an arc, then another arc."""
+
+    turn_deg: Annotated[list[float], Field(min_length=1, max_length=64)] = [
+        0, 10, -10, 20, -20, 40, -40, 70, -70, 100, -100, 130, -130, 160,
+    ]  # fmt: skip
+    """Closed under taking off the turn that is committed, so that what is left is a candidate."""
+    curvature_per_m: Annotated[list[float], Field(min_length=1, max_length=64)] = [
+        0.0, *(sign * k / 15.0 for k in range(1, 6) for sign in (1, -1)),
+    ]  # fmt: skip
+    arc_length_m: Positive = 3.0
+    ace_step_m: Positive = 0.25
+    """Distance between checked poses; divides arc_length_m."""
+    turn_step_deg: Positive = 10.0
+    """A pose is checked at least this often while turning in place."""
+
+
+class Enav(Section):
+    """The ENav-like planner."""
+
+    name: Literal["enav"] = "enav"
+    costmap: Costmap = Costmap()
+    tree: PathTree = PathTree()
+    turn_cost: NonNegative = 1.0
+    """Of any turn in place, in metres of flat driving."""
+    turn_cost_per_rad: NonNegative = 1.6
+    commit_length_m: Positive = 1.0
+    """Arc that is driven before planning again; a multiple of ace_step_m."""
+    commit_turn_deg: Positive = 30.0
+    short_paths: bool = True
+    """When no whole path passes, drive the best start of one that did."""
+    overthink_evaluations: Annotated[int, Field(ge=0)] = 275
+    """A cycle with more ACE evaluations than this is an overthink."""
+    memory_poses: Annotated[int, Field(ge=0)] = 256
+    """Cycle starts that are remembered; 0 switches memory off."""
+    visit_cost_per_m: NonNegative = 0.5
+    """Per remembered visit."""
+    visit_radius_m: Positive = 0.8
+    flip_cost: NonNegative = 2.0
+    """Of turning against the turn committed just before."""
+
+    def to_core(
+        self, heuristic: Heuristic | None = None, max_map_cells: int = 0, max_risk_cells: int = 0
+    ) -> _core.EnavConfig:
+        """The core's struct, with room for maps of the given sizes (the core's default if 0).
+
+        Raises:
+            ConfigError: the core refuses a value; the message names its field.
+        """
+        from mlnav import _core
+
+        config = _core.EnavConfig()
+        _filled(
+            config.costmap,
+            coarsening=self.costmap.coarsening,
+            patch_half_width_m=self.costmap.patch_half_width_m,
+            tilt_scale_rad=math.radians(self.costmap.tilt_scale_deg),
+            roughness_scale_m=self.costmap.roughness_scale_m,
+            tilt_limit_rad=math.radians(self.costmap.tilt_limit_deg),
+            unknown_cost=self.costmap.unknown_cost,
+        )
+        _filled(
+            config.tree,
+            turn_rad=[math.radians(t) for t in self.tree.turn_deg],
+            curvature_per_m=list(self.tree.curvature_per_m),
+            arc_length_m=self.tree.arc_length_m,
+            ace_step_m=self.tree.ace_step_m,
+            turn_step_rad=math.radians(self.tree.turn_step_deg),
+        )
+        if heuristic is not None:
+            _filled(
+                config.risk,
+                weight_per_m=heuristic.weight_per_m,
+                to_go_fraction=heuristic.to_go_fraction,
+            )
+        _filled(
+            config,
+            turn_cost=self.turn_cost,
+            turn_cost_per_rad=self.turn_cost_per_rad,
+            commit_length_m=self.commit_length_m,
+            commit_turn_rad=math.radians(self.commit_turn_deg),
+            short_paths=self.short_paths,
+            overthink_evaluations=self.overthink_evaluations,
+            memory_poses=self.memory_poses,
+            visit_cost_per_m=self.visit_cost_per_m,
+            visit_radius_m=self.visit_radius_m,
+            flip_cost=self.flip_cost,
+        )
+        if max_map_cells:
+            config.max_map_cells = max_map_cells
+        if max_risk_cells:
+            config.max_risk_cells = max_risk_cells
+        try:
+            config.validate()
+        except _core.CoreError as fault:
+            raise ConfigError(f"planner: {fault}") from fault
+        return config
+
+
+class NoHeuristic(Section):
+    """The baseline: no risk map."""
+
+    name: Literal["none"] = "none"
+    weight_per_m: NonNegative = 0.0
+    to_go_fraction: NonNegative = 0.0
+
+
+class Sobel(Section):
+    """Risk from gradients: Sobel operators, squared, averaged over a rover-sized kernel."""
+
+    name: Literal["sobel"] = "sobel"
+    weight_per_m: NonNegative = 40.0
+    """Path cost per metre = weight x -log(1 - risk)."""
+    to_go_fraction: NonNegative = 0.3
+    """Of that weight, in the cost-to-go."""
+    kernel_half_width_m: Positive = 1.2
+
+
+class Kinematic(Section):
+    """The rover settles on the ground at every step and goes exactly where it was told."""
+
+    name: Literal["kinematic"] = "kinematic"
+    settle_step_m: Positive = 0.1
+    """Distance between settled states along an arc."""
+    settle_turn_deg: Positive = 2.0
+    """And angle between them in a turn in place."""
+
+
+# A new part is its model above and one name here.
+Checker = FixedBox | Settle
+Planner = Enav
+Heuristic = NoHeuristic | Sobel
+World = Kinematic
+
+KINDS: dict[str, tuple[type[Section], ...]] = {
+    "checker": (FixedBox, Settle),
+    "planner": (Enav,),
+    "heuristic": (NoHeuristic, Sobel),
+    "world": (Kinematic,),
+}
+
+
+def names_of(kind: str) -> list[str]:
+    """The names that `checker`, `planner`, `heuristic` or `world` may have."""
+    return [str(section.model_fields["name"].default) for section in KINDS[kind]]
+
+
+def _by_name(kind: str) -> BeforeValidator:
+    """Takes `{name: x, ...}` or just `x`, and builds the model of that name."""
+
+    def build(data: Any) -> Any:
+        if isinstance(data, Section):
+            return data
+        if isinstance(data, str):
+            data = {"name": data}
+        if not isinstance(data, Mapping):
+            raise PydanticCustomError("kind", "must be a name or a mapping with a name")
+        known = dict(zip(names_of(kind), KINDS[kind], strict=True))
+        name = data.get("name", next(iter(known)))
+        if name not in known:
+            hint = suggestion(str(name), known)
+            raise PydanticCustomError(
+                "unknown_name",
+                "no {kind} '{name}'{hint}",
+                {"kind": kind, "name": str(name), "hint": hint},
+            )
+        return known[name].model_validate(data)
+
+    return BeforeValidator(build)
+
+
+# ------------------------------------------------------------------------------------ the whole
+
+
+class Sensing(Section):
+    """What the planner sees."""
+
+    window_half_width_m: Positive = 16.0
+    """Half width of the local map around the rover."""
+    sensor: Literal["truth"] = "truth"
+
+
+class Traverse(Section):
+    """When a run ends."""
+
+    goal_tolerance_m: Positive = 1.0
+    max_cycles: Count = 400
+    """More planning cycles than this: `timeout`."""
+    max_driven_factor: Annotated[float, Field(gt=1)] = 5.0
+    """Driven more than this times the straight line: `distance_limit`."""
+    ace_budget: Count | None = None
+    """ACE evaluations a cycle may spend; null for no limit."""
+    stuck_cycles: Count = 3
+    """Cycles in a row that end on a spent budget without moving: `stuck`."""
+
+
+def _polygon(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    if len(points) < 3:
+        raise PydanticCustomError("polygon", "a polygon needs at least three points")
+    return points
+
+
+Polygon = Annotated[list[tuple[float, float]], AfterValidator(_polygon)]
+
+
+class Config(Section):
+    """Everything a run depends on besides its terrain, start, goal and seed."""
+
+    rover: Rover = Rover()
+    limits: Limits = Limits.model_validate("enav_like")
+    checker: Annotated[Checker, _by_name("checker")] = FixedBox()
+    planner: Annotated[Planner, _by_name("planner")] = Enav()
+    heuristic: Annotated[Heuristic, _by_name("heuristic")] = NoHeuristic()
+    world: Annotated[World, _by_name("world")] = Kinematic()
+    sensing: Sensing = Sensing()
+    traverse: Traverse = Traverse()
+    keep_out: list[Polygon] = []
+    """Polygons [[x, y], ...] in metres that no path may touch."""
+    keep_in: list[Polygon] = []
+    """Where there are any, ground outside all of them is forbidden."""
+
+    def rover_model(self, *, settled: bool = False) -> _core.RoverModel:
+        """Geometry and limits for the core: of a checker, or of settled states.
+
+        The two differ where the limit of relief is about a checker's boxes (`limits.relief_of`).
+
+        Raises:
+            ConfigError: the core refuses a value; the message names its field.
+        """
+        from mlnav import _core
+
+        model = _core.RoverModel()
+        model.geometry = self.rover.to_core()
+        model.limits = self.limits.to_core()
+        if settled and self.limits.relief_of == "box":
+            model.limits.relief_max_m = _NO_LIMIT_M
+        try:
+            model.validate()
+        except _core.CoreError as fault:
+            raise ConfigError(f"rover or limits: {fault}") from fault
+        return model
+
+    def build_checker(self, max_map_cells: int) -> _core.Checker:
+        """The checker, ready for maps of up to so many cells; it still needs a map.
+
+        Raises:
+            ConfigError: the core refuses a value; the message names its field.
+        """
+        from mlnav import _core
+
+        model = self.rover_model(settled=self.checker.judges_settled_states)
+        try:
+            return self.checker.build(model, max_map_cells)
+        except _core.CoreError as fault:
+            raise ConfigError(f"checker: {fault}") from fault
+
+    def replaced(self, settings: Iterable[str] = (), **parts: Any) -> Self:
+        """A copy with whole parts replaced, then single keys, `path.to.key=value`.
+
+        Raises:
+            ConfigError: a path or value is bad.
+        """
+        data = self.model_dump(mode="json")
+        data.update({k: v for k, v in parts.items() if v is not None})
+        for setting in settings:
+            _set(data, setting)
+        return type(self)._checked(data)
+
+    def to_yaml(self) -> str:
+        """YAML that `load_config` reads back to an equal configuration."""
+        data = json.loads(self.model_dump_json())
+        return yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=100)
+
+    @classmethod
+    def _checked(cls, data: Any, source: str = "") -> Self:
+        try:
+            return cls.model_validate(data)
+        except ValidationError as fault:
+            lines = [_explained(error, data) for error in fault.errors()]
+            raise ConfigError(
+                f"{source}: {'; '.join(lines)}" if source else "; ".join(lines)
+            ) from (fault)
+
+
+def parse_config(text: str, source: str = "") -> Config:
+    """A configuration from YAML text; keys left out have their defaults.
+
+    Raises:
+        ConfigError: not YAML, or not a valid configuration.
+    """
+    try:
+        data = yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as fault:
+        place = f"{source}: " if source else ""
+        raise ConfigError(f"{place}not YAML: {' '.join(str(fault).split())}") from fault
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{source or 'configuration'}: must be a mapping of sections")
+    return Config._checked(data, source)
+
+
+def load_config(path: str | os.PathLike[str]) -> Config:
+    """A configuration from a YAML file.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not a valid configuration.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise ConfigError(f"{path}: cannot be read: {fault}") from fault
+    return parse_config(text, str(path))
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the YAML file, for editors."""
+    schema = Config.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    definitions = schema["$defs"]
+    short = {"type": "string", "enum": list(Limits.presets)}
+    numbers = definitions["Limits"]
+    base = {"base": short | {"description": "A set to start from."}}
+    definitions["Limits"] = {
+        "description": numbers["description"],
+        "anyOf": [
+            short,
+            numbers,
+            {**numbers, "properties": base | numbers["properties"], "required": ["base"]},
+        ],
+    }
+    for kind in KINDS:
+        field = schema["properties"][kind]
+        variants = field.pop("anyOf", None) or [{"$ref": field.pop("$ref")}]
+        field["anyOf"] = [{"type": "string", "enum": names_of(kind)}, *variants]
+    return schema
+
+
+# ------------------------------------------------------------------------------------- details
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without the silent surprise of a key that is given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} is given twice", key_node.start_mark
+                )
+            seen.add(key if isinstance(key, str) else None)
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, but lists of numbers on one line."""
+
+
+def _short_lists(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+    flat = all(not isinstance(v, dict) for v in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flat)
+
+
+_Dumper.add_representer(list, _short_lists)
+
+
+def _filled(struct: T, **values: Any) -> T:
+    for name, value in values.items():
+        setattr(struct, name, value)
+    return struct
+
+
+def _set(data: dict[str, Any], setting: str) -> None:
+    path, sign, text = setting.partition("=")
+    keys = path.strip().split(".")
+    if not sign or not all(keys):
+        raise ConfigError(f"{setting!r}: must be path.to.key=value")
+    try:
+        value = yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as fault:
+        raise ConfigError(f"{path}: value {text!r} is not YAML") from fault
+    node: Any = data
+    for depth, key in enumerate(keys[:-1]):
+        child = node.get(key, {})
+        if isinstance(child, str) and keys[depth] == "limits":
+            child = {"base": child}  # a named set: change a number of it
+        elif isinstance(child, str) and keys[depth] in KINDS:
+            child = {"name": child}
+        elif not isinstance(child, dict):
+            raise ConfigError(f"{'.'.join(keys[: depth + 1])}: holds no keys to set")
+        node[key] = dict(child)
+        node = node[key]
+    node[keys[-1]] = value
+
+
+def _explained(error: ErrorDetails, data: Any) -> str:
+    path: list[str] = []
+    node = data
+    parts = list(error["loc"])
+    for i, part in enumerate(parts):
+        inside = (isinstance(node, Mapping) and part in node) or (
+            isinstance(node, list) and isinstance(part, int) and part < len(node)
+        )
+        if inside or (i == len(parts) - 1 and error["type"] == "missing"):
+            path.append(str(part))
+            node = node[part] if inside else None
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(path)}: {message}" if path else message

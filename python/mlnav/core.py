@@ -1,0 +1,169 @@
+"""The compiled core, with any array-like at its door.
+
+`mlnav._core` takes only C-contiguous arrays of one exact type. This module turns whatever callers
+have (float64, big-endian, strided, Fortran, read-only, integer, masked) into that, without ever
+changing the caller's array, and refuses by name what has no honest conversion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mlnav import _core
+from mlnav._core import CoreError
+
+if TYPE_CHECKING:
+    from mlnav.terrain import Terrain
+
+__all__ = [
+    "ArrayError",
+    "CoreError",
+    "HeightMap",
+    "as_float32",
+    "as_float64",
+    "as_mask",
+    "as_poses",
+    "grid_of",
+    "reason_names",
+]
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+
+
+class ArrayError(ValueError):
+    """An array cannot be used: wrong rank, shape or type. The message names it and the fault."""
+
+
+def as_float32(name: str, values: ArrayLike, ndim: int) -> F32:
+    """`values` as a C-contiguous native float32 array of `ndim` dimensions, copied if need be.
+
+    Masked entries become NaN. Values beyond float32 become infinite and are left to the core, which
+    refuses infinite heights.
+
+    Raises:
+        ArrayError: the rank is wrong, or the type is not a real number type.
+    """
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(_real(name, values, ndim), dtype=np.float32)
+
+
+def as_float64(name: str, values: ArrayLike, ndim: int) -> F64:
+    """`values` as a C-contiguous native float64 array of `ndim` dimensions, as `as_float32`."""
+    return np.ascontiguousarray(_real(name, values, ndim), dtype=np.float64)
+
+
+def as_poses(name: str, poses: ArrayLike) -> F64:
+    """Poses x, y [m], heading [rad] as (n, 3) float64; a single pose of three numbers is one row.
+
+    Raises:
+        ArrayError: any other shape.
+    """
+    array = np.asarray(poses) if not np.ma.isMaskedArray(poses) else poses
+    if np.ndim(array) == 1 and np.size(array) == 3:
+        array = np.reshape(array, (1, 3))
+    rows = as_float64(name, array, 2)
+    if rows.shape[1] != 3:
+        raise ArrayError(f"{name} must be (n, 3): x, y, heading; got shape {rows.shape}")
+    return rows
+
+
+def as_mask(name: str, mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """`mask` (bool or numbers, nonzero = set) as C-contiguous uint8 of exactly `shape`.
+
+    Raises:
+        ArrayError: another shape or no number type.
+    """
+    array = np.asarray(mask)
+    if array.dtype.kind not in "biuf":
+        raise ArrayError(f"{name} must be bool or numbers, got {array.dtype}")
+    if array.shape != shape:
+        raise ArrayError(f"{name} has shape {array.shape}, the map has {shape}")
+    return np.ascontiguousarray(array != 0, dtype=np.uint8)
+
+
+def _real(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
+    if np.ma.isMaskedArray(values):
+        masked: Any = values
+        if masked.dtype.kind in "iuf":
+            wide = masked.astype(np.result_type(masked.dtype, np.float32))
+            values = wide.filled(np.nan)
+    try:
+        array = np.asarray(values)
+    except ValueError as fault:  # ragged nested lists
+        raise ArrayError(f"{name} is not a rectangular array: {fault}") from fault
+    if array.dtype.kind not in "iuf":
+        raise ArrayError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim != ndim:
+        raise ArrayError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class HeightMap:
+    """A heightmap with its frame, as planners and heuristics see it.
+
+    Attributes:
+        z: heights [m], (ny, nx) float32, NaN unknown.
+        resolution_m: edge of a square cell.
+        origin_m: x, y of the centre of cell (0, 0), world frame.
+        keep_out: (ny, nx) uint8, nonzero is forbidden ground; or None.
+    """
+
+    z: F32
+    resolution_m: float
+    origin_m: tuple[float, float]
+    keep_out: NDArray[np.uint8] | None = None
+
+    def __post_init__(self) -> None:
+        z = as_float32("z", self.z, 2)
+        object.__setattr__(self, "z", z)
+        if self.keep_out is not None:
+            mask = as_mask("keep_out", self.keep_out, (z.shape[0], z.shape[1]))
+            object.__setattr__(self, "keep_out", mask)
+
+    @classmethod
+    def of(cls, terrain: Terrain, keep_out: NDArray[np.uint8] | None = None) -> HeightMap:
+        """The whole of a terrain."""
+        return cls(terrain.z, terrain.resolution_m, terrain.origin_m, keep_out)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(ny, nx), cells."""
+        ny, nx = self.z.shape
+        return ny, nx
+
+    @property
+    def extent_m(self) -> tuple[float, float, float, float]:
+        """(x_min, x_max, y_min, y_max) [m], half a cell beyond the outer centres."""
+        (ny, nx), (x, y), res = self.shape, self.origin_m, self.resolution_m
+        return (x - res / 2, x + (nx - 0.5) * res, y - res / 2, y + (ny - 0.5) * res)
+
+    @cached_property
+    def grid(self) -> _core.Grid:
+        """The core's view of this map.
+
+        Raises:
+            CoreError: the map is empty, all unknown, infinite, or its frame unusable.
+        """
+        return _core.Grid(self.z, float(self.resolution_m), *map(float, self.origin_m))
+
+
+def grid_of(z: ArrayLike, resolution_m: float, origin_m: tuple[float, float]) -> _core.Grid:
+    """The core's view of any array-like of heights [m].
+
+    Raises:
+        ArrayError: not a two-dimensional array of real numbers.
+        CoreError: the map is empty, all unknown, infinite, or its frame unusable.
+    """
+    return HeightMap(as_float32("z", z, 2), resolution_m, origin_m).grid
+
+
+def reason_names(reasons: int) -> list[str]:
+    """Names of the set bits of a checker's reasons, in order of the bits."""
+    return [name for bit, name in enumerate(_core.REASONS) if reasons >> bit & 1]

@@ -1,0 +1,122 @@
+"""Records as JSON lines, and JSON documents, that an interrupt cannot tear.
+
+Each record is one line, handed to the system in one unbuffered write: after Ctrl-C the file ends
+with the last whole record. A line torn by a harder end (power, kill -9) is dropped on reading and
+cut off on appending.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+
+class RecordError(ValueError):
+    """A record file is damaged before its last line; the message has path and line."""
+
+
+def plain(value: Any) -> Any:
+    """`value` in JSON's types: numpy scalars and arrays converted, NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Strict JSON text (no NaN) of anything `plain` can convert."""
+    return json.dumps(plain(value), allow_nan=False, indent=indent, ensure_ascii=False)
+
+
+class JsonlWriter:
+    """Appends records to a file, one JSON object a line.
+
+    Args:
+        path: of the file; folders are made.
+        append: go on after the records that are there (a torn last line is cut off); otherwise the
+            file starts empty.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, append: bool = False) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if append and self.path.exists():
+            _cut_torn_line(self.path)
+        self._file = open(self.path, "ab" if append else "wb", buffering=0)  # noqa: SIM115
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Add one record; on the disk's side of the process when this returns."""
+        self._file.write((to_json(record) + "\n").encode())
+
+    def close(self) -> None:
+        """Close the file; writing afterwards is an error."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_jsonl(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """Records of a file in order; a last line without its newline is left out.
+
+    Raises:
+        RecordError: a whole line is not a JSON object.
+    """
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                record = json.loads(line)
+            except ValueError as fault:
+                raise RecordError(f"{path}, line {number}: not JSON: {fault}") from fault
+            if not isinstance(record, dict):
+                raise RecordError(f"{path}, line {number}: not a JSON object")
+            yield record
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write a JSON document; whoever looks sees the old file or the whole new one."""
+    write_text(path, to_json(value, indent=2) + "\n")
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file; whoever looks sees the old file or the whole new one."""
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}-{uuid.uuid4().hex}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _cut_torn_line(path: Path) -> None:
+    with open(path, "r+b") as file:
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)

@@ -1,0 +1,32 @@
+"""Simulation: worlds that a rover drives in, sensors that see them, and the traverse loop."""
+
+from mlnav.core import reason_names
+from mlnav.sim.endpoints import default_endpoints
+from mlnav.sim.loop import SimError, checked_point, one_cycle, start_pose, traverse
+from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
+from mlnav.sim.navigator import Cycle, Navigator
+from mlnav.sim.sensor import Sensor, TruthSensor, zone_mask
+from mlnav.sim.world import Execution, KinematicWorld, Motion, SettledStates, World
+
+__all__ = [
+    "OUTCOMES",
+    "Cycle",
+    "CycleRecord",
+    "Execution",
+    "KinematicWorld",
+    "Motion",
+    "Navigator",
+    "Sensor",
+    "SettledStates",
+    "SimError",
+    "TraverseResult",
+    "TruthSensor",
+    "World",
+    "checked_point",
+    "default_endpoints",
+    "one_cycle",
+    "reason_names",
+    "start_pose",
+    "traverse",
+    "zone_mask",
+]

@@ -1,0 +1,275 @@
+"""The traverse loop: plan, drive, settle, again, until the goal or another ending."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from mlnav import _core
+from mlnav.config import Config
+from mlnav.core import reason_names
+from mlnav.sim.metrics import CycleRecord, TraverseResult
+from mlnav.sim.navigator import Cycle, Navigator
+from mlnav.sim.world import Execution, KinematicWorld, Motion, Pose, World
+from mlnav.terrain import Terrain
+
+Point = tuple[float, float]
+Observer = Callable[[CycleRecord], None]
+
+MAX_HEADING_RAD = 1e6
+"""Beyond this a heading has lost its digits; the core's limit."""
+
+
+class SimError(ValueError):
+    """A run cannot begin: start, goal or heading are unusable. The message says why."""
+
+
+def traverse(
+    terrain: Terrain,
+    config: Config,
+    start: Point | None = None,
+    goal: Point | None = None,
+    seed: int = 0,
+    *,
+    heading_rad: float | None = None,
+    observers: Iterable[Observer] = (),
+    world: World | None = None,
+) -> TraverseResult:
+    """Drive a rover from start to goal.
+
+    Args:
+        terrain: the true ground.
+        config: rover, planner, limits of the run.
+        start: (x, y) [m]; the terrain's own by default.
+        goal: likewise.
+        seed: of everything random in the run (nothing, with a true sensor in a kinematic world);
+            recorded in the result.
+        heading_rad: at the start; towards the goal by default.
+        observers: called with the record of each cycle as soon as it is over.
+        world: where to drive; what the configuration names by default.
+
+    Returns:
+        The result. Ctrl-C ends the run as `interrupted` instead of raising.
+
+    Raises:
+        SimError: start, goal or heading is missing, off the map, over unknown ground or not finite.
+        ConfigError: the core refuses the configuration.
+    """
+    goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
+    pose = start_pose(terrain, start, goal_point, heading_rad)
+    navigator = Navigator(terrain, config)
+    run = _Run(terrain, config, seed, pose, goal_point, list(observers))
+    ground = world or make_world(terrain, config)
+    try:
+        outcome = run.drive(navigator, ground)
+    except KeyboardInterrupt:
+        outcome = "interrupted"
+    return run.result(outcome)
+
+
+def one_cycle(
+    terrain: Terrain,
+    config: Config,
+    start: Point | None = None,
+    goal: Point | None = None,
+    *,
+    heading_rad: float | None = None,
+) -> tuple[Navigator, Cycle, Pose, Point]:
+    """A single planning cycle, for looking at: navigator, cycle, pose and goal.
+
+    Raises:
+        SimError: as `traverse`.
+        ConfigError: likewise.
+    """
+    goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
+    pose = start_pose(terrain, start, goal_point, heading_rad)
+    navigator = Navigator(terrain, config)
+    return navigator, navigator.cycle(pose, goal_point), pose, goal_point
+
+
+def make_world(terrain: Terrain, config: Config) -> World:
+    """The world that a configuration names."""
+    return KinematicWorld(
+        terrain,
+        config.rover_model(settled=True),
+        settle_step_m=config.world.settle_step_m,
+        settle_turn_rad=math.radians(config.world.settle_turn_deg),
+    )
+
+
+def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
+    """The point, if a rover's centre can be there at all.
+
+    Raises:
+        SimError: missing, not finite, off the map, or over unknown ground.
+    """
+    if point is None:
+        raise SimError(f"no {label}: the terrain {terrain.name!r} names none, so one must be given")
+    x, y = float(point[0]), float(point[1])
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise SimError(f"{label} must be finite, got ({x:g}, {y:g})")
+    if not terrain.contains(x, y):
+        x_min, x_max, y_min, y_max = terrain.extent_m
+        raise SimError(
+            f"{label} ({x:g}, {y:g}) is outside the map:"
+            f" x {x_min:g} to {x_max:g}, y {y_min:g} to {y_max:g} m"
+        )
+    if not math.isfinite(float(terrain.height(x, y))):
+        raise SimError(f"{label} ({x:g}, {y:g}) is on unknown ground")
+    return x, y
+
+
+def start_pose(
+    terrain: Terrain, start: Point | None, goal: Point, heading_rad: float | None
+) -> Pose:
+    """The pose that a run begins at.
+
+    Raises:
+        SimError: as `checked_point`, or the heading is unusable.
+    """
+    x, y = checked_point("start", start or terrain.start_m, terrain)
+    if heading_rad is None:
+        heading_rad = math.atan2(goal[1] - y, goal[0] - x)
+    if not (math.isfinite(heading_rad) and abs(heading_rad) <= MAX_HEADING_RAD):
+        raise SimError(
+            f"heading must be finite and at most {MAX_HEADING_RAD:g} rad, got {heading_rad:g}"
+        )
+    return x, y, heading_rad
+
+
+class _Run:
+    """State of one traverse, kept outside the loop so that an interrupt loses nothing."""
+
+    def __init__(
+        self,
+        terrain: Terrain,
+        config: Config,
+        seed: int,
+        pose: Pose,
+        goal: Point,
+        observers: list[Observer],
+    ) -> None:
+        self._terrain = terrain
+        self._config = config
+        self._seed = seed
+        self._start = self._pose = pose
+        self._goal = goal
+        self._observers = observers
+        self._cycles: list[CycleRecord] = []
+        self._driven_m = 0.0
+        self._faults: tuple[str, ...] = ()
+        self._begin = time.perf_counter()
+
+    def drive(self, navigator: Navigator, world: World) -> str:
+        """Cycle until the run ends; the name of its ending."""
+        limits = self._config.traverse
+        placed = world.place(self._pose)
+        if placed.first_unsafe() is not None:
+            self._faults = tuple(placed.faults(0))
+            return "start_unsafe"
+        straight_m = self._distance_to_goal()
+        waiting = 0
+        while self._distance_to_goal() > limits.goal_tolerance_m:
+            if len(self._cycles) >= limits.max_cycles:
+                return "timeout"
+            if self._driven_m > limits.max_driven_factor * straight_m:
+                return "distance_limit"
+            record = self._cycle(navigator, world)
+            if record.outcome in ("no_safe_path", "start_unsafe", "goal_reached"):
+                return record.outcome
+            waiting = waiting + 1 if record.outcome == "budget_exhausted" else 0
+            if waiting >= limits.stuck_cycles:
+                return "stuck"
+            if record.faults:
+                return "unsafe_state"
+        return "goal_reached"
+
+    def result(self, outcome: str) -> TraverseResult:
+        config = self._config
+        return TraverseResult(
+            outcome=outcome,
+            terrain=self._terrain.name,
+            terrain_sha256=self._terrain.sha256,
+            planner=config.planner.name,
+            checker=config.checker.name,
+            limits=config.limits.name,
+            heuristic=config.heuristic.name,
+            world=config.world.name,
+            seed=self._seed,
+            start=self._start,
+            goal=self._goal,
+            end=self._pose,
+            driven_m=self._driven_m,
+            cycles=tuple(self._cycles),
+            faults=self._faults,
+            wall_s=time.perf_counter() - self._begin,
+        )
+
+    def _distance_to_goal(self) -> float:
+        return math.hypot(self._goal[0] - self._pose[0], self._goal[1] - self._pose[1])
+
+    def _cycle(self, navigator: Navigator, world: World) -> CycleRecord:
+        cycle = navigator.cycle(self._pose, self._goal)
+        plan = cycle.result
+        execution = None
+        timing = dict(cycle.timing_s)
+        if plan.outcome == "path":
+            begin = time.perf_counter()
+            motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m, plan.commit_end)
+            execution = world.execute(self._pose, motion)
+            timing["drive"] = time.perf_counter() - begin
+        record = self._record(plan, execution, timing)
+        # From here on the cycle has happened, whatever interrupts what follows.
+        self._pose, self._driven_m = record.end, record.driven_m
+        self._faults = record.faults or record.start_faults
+        self._cycles.append(record)
+        for observer in self._observers:
+            observer(record)
+        return record
+
+    def _record(
+        self, plan: _core.PlanResult, execution: Execution | None, timing: dict[str, float]
+    ) -> CycleRecord:
+        settled: dict[str, float | None] | None = None
+        tilt = clearance = None
+        track = np.empty((0, 3))
+        if execution is not None and len(execution.states):
+            settled = execution.states.state(len(execution.states) - 1)
+            tilt = _extreme(np.max, execution.states.columns["tilt_rad"])
+            clearance = _extreme(np.min, execution.states.columns["clearance_m"])
+            track = execution.states.poses
+        return CycleRecord(
+            cycle=len(self._cycles),
+            pose=self._pose,
+            outcome=plan.outcome,
+            start_faults=tuple(reason_names(plan.start_reasons)),
+            turn_rad=plan.turn_rad,
+            curvature_per_m=plan.curvature_per_m,
+            length_m=plan.length_m,
+            ace_evaluations=plan.ace_evaluations,
+            ace_floor=plan.ace_floor,
+            overthink=plan.overthink,
+            paths_finite=plan.paths_finite,
+            paths_tried=plan.paths_tried,
+            chosen_rank=plan.chosen_rank,
+            path_cost=plan.path_cost,
+            rejects={k: v for k, v in plan.rejects.items() if v},
+            end=self._pose if execution is None else execution.pose,
+            driven_m=self._driven_m + (0.0 if execution is None else execution.driven_m),
+            settled=settled,
+            tilt_max_rad=tilt,
+            clearance_min_m=clearance,
+            faults=() if execution is None else execution.faults,
+            timing_s=timing,
+            path=np.array(plan.path, np.float64).reshape(-1, 3),
+            track=track,
+        )
+
+
+def _extreme(reduce: Any, values: Any) -> float | None:
+    finite = values[np.isfinite(values)]
+    return float(reduce(finite)) if finite.size else None

@@ -1,0 +1,192 @@
+"""What a traverse was like: one record a cycle, one result a run (architecture.md, Metrics)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlnav.sim.world import Pose
+
+OUTCOMES = {
+    "goal_reached": "the rover is within tolerance of the goal",
+    "start_unsafe": "the pose that a cycle begins at is not safe",
+    "no_safe_path": "every candidate path failed",
+    "stuck": "the budget ran out in several cycles in a row without a move",
+    "unsafe_state": "the rover settled beyond its limits on the way",
+    "timeout": "the limit of planning cycles was reached",
+    "distance_limit": "the limit of driven distance was reached",
+    "interrupted": "stopped from outside; records are complete up to here",
+}
+
+MODELLED_S_PER_EVALUATION = 0.010
+"""Published RAD750 figure for one ACE evaluation: 10-15 ms (facts.md 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class CycleRecord:
+    """One cycle: where it began, what was planned, how the committed motion went.
+
+    `timing_s` is wall time, different on every run; everything else is deterministic.
+    """
+
+    cycle: int
+    pose: Pose
+    outcome: str
+    start_faults: tuple[str, ...]
+    turn_rad: float
+    curvature_per_m: float
+    length_m: float
+    ace_evaluations: int
+    ace_floor: int
+    overthink: bool
+    paths_finite: int
+    paths_tried: int
+    chosen_rank: int
+    path_cost: float
+    rejects: Mapping[str, int]
+    end: Pose
+    driven_m: float
+    """In all, up to the end of this cycle."""
+    settled: Mapping[str, float | None] | None
+    """The rover at rest where this cycle's motion ended; None without a motion."""
+    tilt_max_rad: float | None
+    clearance_min_m: float | None
+    """Worst along the motion."""
+    faults: tuple[str, ...]
+    """Why the state at the end is unsafe; empty when it is safe."""
+    timing_s: Mapping[str, float]
+    path: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
+    """(n, 3) poses of the chosen path; for pictures, not recorded."""
+    track: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
+    """(n, 3) poses driven in this cycle; likewise."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record for a file, wall times apart under `timing_s`."""
+        return {
+            "cycle": self.cycle,
+            "pose": list(self.pose),
+            "outcome": self.outcome,
+            "start_faults": list(self.start_faults),
+            "motion": {
+                "turn_rad": self.turn_rad,
+                "curvature_per_m": self.curvature_per_m,
+                "length_m": self.length_m,
+            },
+            "ace_evaluations": self.ace_evaluations,
+            "ace_floor": self.ace_floor,
+            "overthink": self.overthink,
+            "paths_finite": self.paths_finite,
+            "paths_tried": self.paths_tried,
+            "chosen_rank": self.chosen_rank,
+            "path_cost": self.path_cost,
+            "rejects": dict(self.rejects),
+            "end": list(self.end),
+            "driven_m": self.driven_m,
+            "settled": None if self.settled is None else dict(self.settled),
+            "tilt_max_rad": self.tilt_max_rad,
+            "clearance_min_m": self.clearance_min_m,
+            "faults": list(self.faults),
+            "timing_s": dict(self.timing_s),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TraverseResult:
+    """A whole run. `summary()` is its JSON."""
+
+    outcome: str
+    terrain: str
+    terrain_sha256: str
+    planner: str
+    checker: str
+    limits: str
+    heuristic: str
+    world: str
+    seed: int
+    start: Pose
+    goal: tuple[float, float]
+    end: Pose
+    driven_m: float
+    cycles: Sequence[CycleRecord]
+    faults: tuple[str, ...]
+    wall_s: float
+
+    @property
+    def success(self) -> bool:
+        """The goal was reached, with no unsafe state on the way."""
+        return self.outcome == "goal_reached"
+
+    @property
+    def straight_line_m(self) -> float:
+        """From start to goal."""
+        return float(np.hypot(self.goal[0] - self.start[0], self.goal[1] - self.start[1]))
+
+    @property
+    def inefficiency(self) -> float | None:
+        """Driven length / straight-line length - 1; of successful runs only."""
+        if not self.success or self.straight_line_m == 0.0:
+            return None
+        return self.driven_m / self.straight_line_m - 1.0
+
+    def summary(self, *, timing: bool = True) -> dict[str, Any]:
+        """Numbers of the run. Without `timing` they are the same in every repetition."""
+        evaluations = [c.ace_evaluations for c in self.cycles]
+        total = sum(evaluations)
+        overthinks = sum(c.overthink for c in self.cycles)
+        rejects: dict[str, int] = {}
+        for cycle in self.cycles:
+            for reason, count in cycle.rejects.items():
+                if count:
+                    rejects[reason] = rejects.get(reason, 0) + count
+        found = [c for c in self.cycles if c.outcome == "path"]
+        n = len(self.cycles)
+        summary: dict[str, Any] = {
+            "outcome": self.outcome,
+            "success": self.success,
+            "terrain": self.terrain,
+            "terrain_sha256": self.terrain_sha256,
+            "planner": self.planner,
+            "checker": self.checker,
+            "limits": self.limits,
+            "heuristic": self.heuristic,
+            "world": self.world,
+            "seed": self.seed,
+            "start": list(self.start),
+            "goal": list(self.goal),
+            "end": list(self.end),
+            "cycles": n,
+            "driven_m": self.driven_m,
+            "straight_line_m": self.straight_line_m,
+            "inefficiency": self.inefficiency,
+            "ace_evaluations_per_cycle": {
+                "mean": total / n if n else None,
+                "median": float(np.median(evaluations)) if n else None,
+                "p95": float(np.percentile(evaluations, 95)) if n else None,
+                "max": max(evaluations, default=None),
+            },
+            "ace_evaluations": total,
+            "ace_floor": sum(c.ace_floor for c in found),
+            "ace_floor_per_cycle": sum(c.ace_floor for c in found) / len(found) if found else None,
+            "overthinks": overthinks,
+            "overthink_rate": overthinks / n if n else None,
+            "rejects": rejects,
+            "faults": list(self.faults),
+            "modelled_flight_ace_s": total * MODELLED_S_PER_EVALUATION,
+            "modelled_flight_ace_s_per_cycle": (
+                total * MODELLED_S_PER_EVALUATION / n if n else None
+            ),
+        }
+        if timing:
+            stages: dict[str, float] = {}
+            for cycle in self.cycles:
+                for stage, seconds in cycle.timing_s.items():
+                    stages[stage] = stages.get(stage, 0.0) + seconds
+            summary["timing"] = {
+                "wall_s": self.wall_s,
+                "stage_s": stages,
+                "stage_ms_per_cycle": {k: 1e3 * v / n for k, v in stages.items()},
+            }
+        return summary

@@ -1,0 +1,85 @@
+"""Where a rover may stand: verdicts at every cell of a map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav import _core
+from mlnav.config import Config
+from mlnav.core import HeightMap
+from mlnav.terrain import Terrain
+
+_UNTOLD = ("unknown", "border")
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Verdicts over all cells and heading bins of a terrain.
+
+    Attributes:
+        share: (ny, nx) float32 share of headings that pass; NaN where none can be told (unknown
+            ground or the map's border at every heading).
+        rejects: share of the poses that can be told which fail, by reason.
+        poses: number of poses evaluated.
+    """
+
+    share: NDArray[np.float32]
+    rejects: dict[str, float]
+    poses: int
+
+
+def standing(
+    terrain: Terrain,
+    config: Config,
+    bins: int = 16,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Standing:
+    """Check every cell centre at `bins` headings.
+
+    Raises:
+        ConfigError, CoreError: the configuration or map is refused.
+    """
+    heights = HeightMap.of(terrain)
+    ny, nx = heights.shape
+    checker = config.build_checker(ny * nx)
+    checker.set_map(heights.grid)
+    untold_bits = sum(1 << i for i, name in enumerate(_core.REASONS) if name in _UNTOLD)
+
+    passed = np.zeros((ny, nx), np.int32)
+    told = np.zeros((ny, nx), np.int32)
+    counts = np.zeros(len(_core.REASONS), np.int64)
+    if config.checker.name == "fixed_box":
+        slabs = [(slice(0, ny), checker.ace_map(bins))]
+    else:
+        rows = max(1, 20_000 // (nx * bins))
+        blocks = [slice(i, min(i + rows, ny)) for i in range(0, ny, rows)]
+        slabs = ((b, _rows(checker, heights, b, bins)) for b in blocks)  # type: ignore[assignment]
+    for block, reasons in slabs:
+        can_tell = (reasons & untold_bits) == 0
+        passed[block] += (reasons == 0).sum(axis=0, dtype=np.int32)
+        told[block] += can_tell.sum(axis=0, dtype=np.int32)
+        for bit in range(len(counts)):
+            counts[bit] += np.count_nonzero(can_tell & ((reasons >> bit) & 1).astype(bool))
+        progress(block.stop, ny)
+    with np.errstate(invalid="ignore"):
+        share = np.where(told > 0, passed / np.float32(bins), np.float32("nan"))
+    total = max(int(told.sum()), 1)
+    rejects = {name: float(counts[i]) / total for i, name in enumerate(_core.REASONS) if counts[i]}
+    return Standing(share.astype(np.float32), rejects, ny * nx * bins)
+
+
+def _rows(
+    checker: _core.Checker, heights: HeightMap, block: slice, bins: int
+) -> NDArray[np.uint16]:
+    (_, nx), (x0, y0), res = heights.shape, heights.origin_m, heights.resolution_m
+    ys = y0 + res * np.arange(block.start, block.stop)
+    xs = x0 + res * np.arange(nx)
+    angles = np.arange(bins) * (2.0 * math.pi / bins)
+    h, y, x = np.meshgrid(angles, ys, xs, indexing="ij")
+    poses = np.ascontiguousarray(np.column_stack([x.ravel(), y.ravel(), h.ravel()]))
+    return checker.reasons(poses).reshape(bins, len(ys), nx)

@@ -1,0 +1,286 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mlnav.cli import app
+from mlnav.config import parse_config
+from mlnav.io import read_jsonl
+from mlnav.terrain import Terrain, read_geotiff, write_geotiff
+
+
+def run(*args: object, code: int | None = 0):
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    if code is not None:
+        assert result.exit_code == code, result.output
+    return result
+
+
+def refused(*args: object) -> str:
+    """The one line on standard error of a run that is refused."""
+    result = run(*args, code=2)
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return " ".join(result.stderr.split())
+
+
+@pytest.fixture(scope="module")
+def level(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("maps") / "level.tif"
+    terrain = Terrain(np.zeros((160, 240)), 0.1, (0.05, 0.05), name="level")
+    write_geotiff(path, terrain)
+    return path
+
+
+ENDS = ("--start=4,8", "--goal=12,8")
+
+
+# --------------------------------------------------------------------------------------- the basics
+
+
+def test_help_of_every_command_has_examples() -> None:
+    for command in (
+        ["traverse"], ["plan"], ["ace"], ["doctor"], ["terrain", "make"], ["terrain", "info"],
+        ["terrain", "show"], ["config", "show"], ["config", "schema"], ["bench", "soundness"],
+        ["bench", "traverses"],
+    ):  # fmt: skip
+        text = run(*command, "--help").stdout
+        assert "Examples" in text, command
+    assert "Exit codes" in run("--help").stdout
+    assert "130" in run("traverse", "--help").stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout.startswith("mlnav ")
+
+
+def test_starting_is_light() -> None:
+    heavy = ("matplotlib", "scipy", "rasterio", "torch", "mlnav._core")
+    code = f"import sys, mlnav.cli; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+    assert done.stdout.strip() == b"[]"
+
+
+# ----------------------------------------------------------------------------------------- traverse
+
+
+def test_traverse_speaks_one_json_object(level: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = run(
+        "traverse", "--terrain", level, *ENDS, "--planner", "enav", "--checker", "fixed_box",
+        "--limits", "enav_like", "--heuristic", "none", "--world", "kinematic", "--seed", 7,
+        "--out", out, "--json",
+    )  # fmt: skip
+    summary = json.loads(result.stdout)
+    assert summary["outcome"] == "goal_reached"
+    assert summary["success"] is True
+    assert summary["seed"] == 7
+    assert summary["endpoints"] == "given"
+    assert summary["driven_m"] == pytest.approx(7.0, abs=1.01)
+    assert summary["ace_evaluations_per_cycle"]["mean"] > 0
+    assert json.loads((out / "summary.json").read_text()) == summary
+    assert len(list(read_jsonl(out / "cycles.jsonl"))) == summary["cycles"]
+    assert parse_config((out / "config.yaml").read_text()).checker.name == "fixed_box"
+    assert (out / "traverse.png").stat().st_size > 10_000
+    assert not (out / "traverse.gif").exists()
+
+
+def test_a_run_repeats_from_its_own_config(level: Path, tmp_path: Path) -> None:
+    summaries = []
+    args = ("--terrain", level, *ENDS, "--no-picture", "--json")
+    first = run("traverse", *args, "--heuristic", "sobel", "--out", tmp_path / "a")
+    second = run("traverse", *args, "--config", tmp_path / "a/config.yaml", "--out", tmp_path / "b")
+    for result in (first, second):
+        summary = json.loads(result.stdout)
+        del summary["timing"], summary["out"]
+        summaries.append(summary)
+    assert summaries[0] == summaries[1]
+    assert summaries[0]["heuristic"] == "sobel"
+
+
+def test_results_are_not_overwritten_unasked(level: Path, tmp_path: Path) -> None:
+    args = ("traverse", "--terrain", level, *ENDS, "--no-picture", "--out", tmp_path)
+    run(*args)
+    (tmp_path / "notes.txt").write_text("mine")
+    before = (tmp_path / "summary.json").read_bytes()
+    assert "--force" in refused(*args)
+    assert (tmp_path / "summary.json").read_bytes() == before
+    run(*args, "--force", "--seed", 3)
+    assert json.loads((tmp_path / "summary.json").read_text())["seed"] == 3
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_not_reaching_the_goal_is_exit_code_1(level: Path, tmp_path: Path) -> None:
+    args = ("traverse", "--terrain", level, *ENDS, "--no-picture", "--out", tmp_path)
+    result = run(*args, "--budget", 5, "--json", code=1)
+    assert json.loads(result.stdout)["outcome"] == "stuck"
+    result = run(*args, "--set", "traverse.max_cycles=2", "--force", code=1)
+    assert "timeout" in result.stdout
+
+
+def test_a_map_without_ends_gets_default_ones(level: Path, tmp_path: Path) -> None:
+    result = run("traverse", "--terrain", level, "--no-picture", "--out", tmp_path, "--json")
+    summary = json.loads(result.stdout)
+    assert summary["endpoints"] == "default"
+    assert "names no start and goal" in result.stderr
+    assert summary["straight_line_m"] > 15.0
+
+
+# ---------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--planner", "lattic"], "'lattic'"),
+        (["--checker", "fixd_box"], "did you mean 'fixed_box'"),
+        (["--limits", "flight"], "did you mean 'flight_like'"),
+        (["--heuristic", "network9"], "heuristic"),
+        (["--world", "bulet"], "'bulet'"),
+        (["--set", "planner.comit_length_m=1"], "did you mean 'commit_length_m'"),
+        (["--set", "planner.tree.ace_step_m=0.7"], "ace_step"),
+        (["--start=nan,3"], "start must be finite"),
+        (["--start=1e9,3"], "start .* is outside the map"),
+        (["--goal=4,-1e3"], "goal .* is outside the map"),
+        (["--goal=4"], "--goal: '4' is not X,Y"),
+        (["--start=a,b"], "--start: 'a,b' is not X,Y"),
+        (["--start=0.2,0.2", "--goal=nan,nan"], "goal must be finite"),
+        (["--heading-deg", "nan"], "heading must be finite"),
+        (["--heading-deg", "1e9"], "heading"),
+        (["--budget", "0"], "budget"),
+        (["--seed", "-1"], "seed"),
+        (["--config", "/nowhere.yaml"], "/nowhere.yaml"),
+        (["--bogus"], "--bogus"),
+    ],
+)
+def test_bad_input_is_named(level: Path, tmp_path: Path, args, words) -> None:
+    import re
+
+    given = [a.split("=")[0] for a in args]
+    ends = [e for e in ENDS if e.split("=")[0] not in given]
+    message = refused("traverse", "--terrain", level, *ends, "--out", tmp_path / "x", *args)
+    assert re.search(words, message), message
+    assert not (tmp_path / "x" / "summary.json").exists()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5])
+def test_a_truncated_tiff_is_refused(level: Path, tmp_path: Path, share: float) -> None:
+    broken = tmp_path / "broken.tif"
+    whole = level.read_bytes()
+    broken.write_bytes(whole[: int(share * len(whole))])
+    message = refused("traverse", "--terrain", broken, *ENDS, "--out", tmp_path / "x")
+    assert "broken.tif" in message
+
+
+@pytest.mark.parametrize("spec", ["nowhere.tif", "nowhere.yaml", "demoo", "99/.07", "", "."])
+def test_terrains_that_are_none_are_named(tmp_path: Path, spec: str) -> None:
+    for command in (["traverse", "--terrain", spec, "--out", tmp_path], ["terrain", "info", spec]):
+        assert "error" in refused(*command)
+
+
+def test_a_start_on_unknown_ground_is_refused(tmp_path: Path) -> None:
+    z = np.zeros((160, 240))
+    z[60:100, 20:60] = np.nan
+    write_geotiff(tmp_path / "hole.tif", Terrain(z, 0.1, (0.05, 0.05)))
+    message = refused("traverse", "--terrain", tmp_path / "hole.tif", *ENDS, "--out", tmp_path)
+    assert "start (4, 8) is on unknown ground" in message
+
+
+def test_a_folder_that_cannot_be_written_is_named(level: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    message = refused("traverse", "--terrain", level, *ENDS, "--out", tmp_path / "file" / "x")
+    assert "file" in message
+
+
+def test_debug_shows_the_traceback() -> None:
+    result = run("--debug", "terrain", "info", "nowhere.tif", code=1)
+    assert result.exception is not None
+    assert type(result.exception).__name__ == "TerrainError"
+
+
+def test_a_bug_is_an_internal_error(monkeypatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("[bold]oops")
+
+    monkeypatch.setattr("mlnav.terrain.load", broken)
+    result = run("terrain", "info", "demo", code=3)
+    assert "internal error: RuntimeError: [bold]oops" in " ".join(result.stderr.split())
+
+
+# ----------------------------------------------------------------------------------- other commands
+
+
+def test_plan(level: Path, tmp_path: Path) -> None:
+    result = run("plan", "--terrain", level, *ENDS, "--out", tmp_path, "--json")
+    summary = json.loads(result.stdout)
+    assert summary["outcome"] == "path"
+    assert summary["paths"] == 1694
+    assert len(summary["path"]) == summary["ace_floor"]
+    assert (tmp_path / "plan.png").exists()
+    assert "--force" in refused("plan", "--terrain", level, *ENDS, "--out", tmp_path)
+
+
+def test_ace(level: Path, tmp_path: Path) -> None:
+    summary = json.loads(run("ace", "-t", level, "--bins", 4, "--out", tmp_path, "--json").stdout)
+    assert summary["pass_share"] == 1.0
+    assert 0.5 < summary["evaluated_share"] < 1.0
+    terrain = read_geotiff(tmp_path / "ace.tif")
+    share = terrain.layers["ace_pass_share"]
+    assert share.shape == (160, 240)
+    assert share[80, 120] == 1.0
+    assert np.isnan(share[0, 0])
+    assert (tmp_path / "ace.png").exists()
+
+
+def test_terrain_make_info_show(tmp_path: Path) -> None:
+    made = tmp_path / "made.tif"
+    run("terrain", "make", "flat", "--seed", 5, "--out", made)
+    assert "made.tif" in refused("terrain", "make", "flat", "--out", made)
+    assert ".tif" in refused("terrain", "make", "flat", "--out", tmp_path / "made.png")
+    stats = json.loads(run("terrain", "info", made, "--json").stdout)
+    direct = json.loads(run("terrain", "info", "flat", "--seed", 5, "--json").stdout)
+    assert stats["sha256"] == direct["sha256"]
+    assert "slope" in run("terrain", "info", made).stdout
+    run("terrain", "show", made, "--out", tmp_path / "made.png")
+    assert "--force" in refused("terrain", "show", made, "--out", tmp_path / "made.png")
+
+
+def test_config_show_and_schema() -> None:
+    text = run("config", "show", "--checker", "settle", "--set", "limits.tilt_max_deg=20").stdout
+    config = parse_config(text)
+    assert config.checker.name == "settle"
+    assert config.limits.tilt_max_deg == 20
+    assert json.loads(run("config", "show", "--json").stdout)["limits"] == "enav_like"
+    assert json.loads(run("config", "schema").stdout)["title"] == "Config"
+
+
+def test_doctor() -> None:
+    report = json.loads(run("doctor", "--json").stdout)
+    assert report["ok"] is True
+    assert report["checks"]["rover settles on level ground"]["ok"] is True
+    assert "compiled core" in run("doctor").stdout
+
+
+def test_bench_soundness_speaks_json(level: Path, tmp_path: Path) -> None:
+    args = ("bench", "soundness", "--terrain", level, "--poses", 300, "--json")
+    report = json.loads(run(*args, "--out", tmp_path / "s.json").stdout)
+    assert json.loads((tmp_path / "s.json").read_text()) == report
+    assert report["poses"] == report["passed"] == report["settled_safe"] == 300
+    assert report["outside_limits"] == report["outside_bounds"] == report["safe_rejected"] == 0
+    assert "checker" in refused(*args[:-1], "--box", ".2", "--checker", "settle")
+    assert "--box" in refused(*args[:-1], "--box", "small")
+
+
+def test_bench_traverses_goes_on_where_it_was(tmp_path: Path) -> None:
+    args = ("bench", "traverses", "--classes", "0/.02", "--out", tmp_path, "--json")
+    first = json.loads(run(*args, "--seeds", 1).stdout)
+    second = json.loads(run(*args, "--seeds", 2).stdout)
+    assert first["classes"][0]["runs"] == 1
+    assert second["classes"][0]["runs"] == 2
+    records = list(read_jsonl(tmp_path / "traverses.jsonl"))
+    assert [r["seed"] for r in records] == [0, 1]
+    assert "class" in run(*args[:-1], "--seeds", 2).stdout

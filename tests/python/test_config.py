@@ -1,0 +1,221 @@
+import json
+import math
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlnav import _core
+from mlnav.config import (
+    KINDS,
+    Config,
+    ConfigError,
+    Enav,
+    Limits,
+    Settle,
+    Sobel,
+    json_schema,
+    load_config,
+    names_of,
+    parse_config,
+)
+
+
+def fields(struct: object) -> dict[str, object]:
+    return {k: getattr(struct, k) for k in dir(struct) if not k.startswith("_")}
+
+
+def numbers(struct: object) -> dict[str, object]:
+    kept = {k: v for k, v in fields(struct).items() if isinstance(v, int | float | list)}
+    assert kept
+    return kept
+
+
+# ------------------------------------------------------------------------ equal to the C++ defaults
+
+
+def test_rover_defaults_are_those_of_the_core() -> None:
+    assert numbers(Config().rover.to_core()) == numbers(_core.RoverGeometry())
+
+
+@pytest.mark.parametrize(
+    ("name", "core"),
+    [
+        ("enav_like", _core.SafetyLimits.enav_like()),
+        ("flight_like", _core.SafetyLimits.flight_like()),
+    ],
+)
+def test_limit_sets_are_those_of_the_core(name: str, core: _core.SafetyLimits) -> None:
+    limits = Limits.model_validate(name)
+    assert numbers(limits.to_core()) == pytest.approx(numbers(core), rel=1e-15)
+
+
+@pytest.mark.parametrize("part", ["", "costmap", "tree"])
+def test_planner_defaults_are_those_of_the_core(part: str) -> None:
+    ours, theirs = Enav().to_core(), _core.EnavConfig()
+    if part:
+        ours, theirs = getattr(ours, part), getattr(theirs, part)
+    expected = numbers(theirs)
+    found = numbers(ours)
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        # features.hpp has 20 and 30 deg rounded to six digits
+        assert found[key] == pytest.approx(value, rel=2e-6), key
+
+
+def test_box_defaults_are_those_of_the_core() -> None:
+    box = Config().checker
+    assert (box.half_length_m, box.half_width_m) == tuple(
+        getattr(_core.FixedBoxConfig(), k) for k in ("half_length_m", "half_width_m")
+    )
+
+
+def test_a_heuristic_brings_its_own_weight() -> None:
+    risk = Enav().to_core(Sobel()).risk
+    assert (risk.weight_per_m, risk.to_go_fraction) == (40.0, 0.3)
+
+
+# ------------------------------------------------------------------------------------- YAML in, out
+
+
+def test_default_survives_yaml() -> None:
+    assert parse_config(Config().to_yaml()) == Config()
+    assert parse_config("") == Config()
+
+
+@given(
+    tilt=st.floats(1.0, 44.0),
+    turn=st.floats(0.0, 100.0),
+    budget=st.none() | st.integers(1, 10**6),
+    checker=st.sampled_from(names_of("checker")),
+    heuristic=st.sampled_from(names_of("heuristic")),
+    base=st.sampled_from(sorted(Limits.presets)),
+    zone=st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 2), min_size=3, max_size=5),
+)
+def test_any_configuration_survives_yaml(
+    tilt, turn, budget, checker, heuristic, base, zone
+) -> None:
+    config = Config.model_validate(
+        {
+            "limits": {"base": base, "tilt_max_deg": tilt},
+            "planner": {"turn_cost": turn},
+            "traverse": {"ace_budget": budget},
+            "checker": checker,
+            "heuristic": {"name": heuristic},
+            "keep_out": [zone],
+        }
+    )
+    assert parse_config(config.to_yaml()) == config
+
+
+def test_degrees_become_radians() -> None:
+    config = Config().replaced(["limits.tilt_max_deg=20", "planner.commit_turn_deg=45"])
+    assert config.limits.to_core().tilt_max_rad == math.radians(20)
+    assert config.planner.to_core().commit_turn_rad == math.radians(45)
+    assert config.limits.name == "custom"
+
+
+def test_names_are_short_for_sections() -> None:
+    config = parse_config("checker: settle\nheuristic: sobel\nlimits: flight_like\n")
+    assert config.checker == Settle()
+    assert config.heuristic == Sobel()
+    assert config.limits.clearance_min_m == 0.20
+    assert config.limits.name == "flight_like"
+
+
+def test_parts_and_settings_replace_in_order() -> None:
+    config = Config().replaced(
+        ["checker.half_width_m=0.3", "traverse.max_cycles=7", "keep_in=[[[0,0],[1,0],[1,1]]]"],
+        checker="fixed_box",
+        heuristic="sobel",
+        planner=None,
+    )
+    assert config.checker.half_width_m == 0.3
+    assert config.traverse.max_cycles == 7
+    assert config.heuristic.name == "sobel"
+    assert len(config.keep_in) == 1
+    assert Config().traverse.max_cycles != 7
+
+
+def test_relief_of_a_box_is_no_limit_of_settled_states() -> None:
+    enav, flight = Config(), Config().replaced(limits="flight_like")
+    assert enav.rover_model().limits.relief_max_m == 0.22
+    assert enav.rover_model(settled=True).limits.relief_max_m > 5.0
+    assert flight.rover_model(settled=True).limits.relief_max_m == 0.30
+
+
+# ----------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("planer: enav", ["'planer'", "did you mean 'planner'"]),
+        ("planner: {comit_length_m: 1}", ["planner:", "did you mean 'commit_length_m'"]),
+        ("planner: {tree: {turn_dg: [1]}}", ["planner.tree:", "did you mean 'turn_deg'"]),
+        ("limits: {base: enav_like, tilt_max: 3}", ["limits:", "did you mean 'tilt_max_deg'"]),
+        ("checker: fixed_bx", ["checker:", "did you mean 'fixed_box'"]),
+        ("checker: {name: settle, half_length_m: 1}", ["checker:", "'half_length_m'"]),
+        ("world: bulet", ["world:", "'bulet'", "kinematic"]),
+        ("heuristic: {name: 3}", ["heuristic:", "'3'"]),
+        ("limits: flight", ["limits:", "did you mean 'flight_like'"]),
+        ("limits: {tilt_max_deg: 3}", ["limits.clearance_min_m", "required"]),
+        ("limits: {base: enav_like, tilt_max_deg: steep}", ["limits.tilt_max_deg"]),
+        ("limits: {base: enav_like, tilt_max_deg: 95}", ["limits.tilt_max_deg", "less than 90"]),
+        ("sensing: {window_half_width_m: .nan}", ["sensing.window_half_width_m", "finite"]),
+        ("sensing: {window_half_width_m: .inf}", ["sensing.window_half_width_m", "finite"]),
+        ("planner: {turn_cost: -1}", ["planner.turn_cost"]),
+        ("planner: {tree: {turn_deg: [0, a]}}", ["planner.tree.turn_deg.1"]),
+        ("planner: {tree: {turn_deg: []}}", ["planner.tree.turn_deg"]),
+        ("traverse: {max_cycles: 0}", ["traverse.max_cycles"]),
+        ("traverse: 3", ["traverse"]),
+        ("keep_out: [[[0, 1], [1, 2]]]", ["keep_out.0", "three points"]),
+        ("traverse: {max_cycles: 1, max_cycles: 2}", ["'max_cycles'", "twice"]),
+        ("a: [", ["not YAML"]),
+        ("- 1", ["mapping"]),
+    ],
+)
+def test_faults_are_named(text: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as fault:
+        parse_config(text, "mine.yaml")
+    message = str(fault.value)
+    assert "\n" not in message
+    for word in ["mine.yaml", *words]:
+        assert word in message, message
+
+
+@pytest.mark.parametrize(
+    "setting", ["planner", "=1", "planner.=1", "planner.turn_cost.x=1", "planner.turn_cost=[", ""]
+)
+def test_bad_settings_are_refused(setting: str) -> None:
+    with pytest.raises(ConfigError):
+        Config().replaced([setting])
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
+        load_config(tmp_path / "nowhere.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"bytes\.yaml"):
+        load_config(tmp_path / "bytes.yaml")
+
+
+def test_what_only_the_core_can_refuse_is_a_config_error_too() -> None:
+    with pytest.raises(ConfigError, match="planner"):
+        Config().replaced(["planner.tree.ace_step_m=0.7"]).planner.to_core()
+    with pytest.raises(ConfigError, match="front_x_m"):
+        Config().replaced(["rover.front_x_m=-3"]).rover_model()
+
+
+# ------------------------------------------------------------------------------------------- schema
+
+
+def test_schema_knows_every_name_and_key() -> None:
+    schema = json.loads(json.dumps(json_schema()))
+    assert set(schema["properties"]) == set(Config.model_fields)
+    for kind in KINDS:
+        assert schema["properties"][kind]["anyOf"][0]["enum"] == names_of(kind)
+    assert schema["$defs"]["Enav"]["additionalProperties"] is False
+    assert "ACE" in schema["$defs"]["Enav"]["properties"]["overthink_evaluations"]["description"]
+    assert yaml.safe_load(Config().to_yaml()).keys() == schema["properties"].keys()

@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+from mlnav import viz
+from mlnav.config import Config
+from mlnav.sim import one_cycle, traverse
+from mlnav.sim.standing import standing
+from mlnav.terrain import Terrain, benchmark_class
+from mlnav.viz.relief import hillshade, relief_image, window
+
+
+@pytest.fixture(scope="module")
+def rocky() -> Terrain:
+    return benchmark_class(5.0, 0.05, seed=2)
+
+
+def with_holes(terrain: Terrain) -> Terrain:
+    z = np.array(terrain.z)
+    z[10:60, 300:380] = np.nan
+    return terrain.with_heights(z)
+
+
+def image_of(path) -> Image.Image:
+    with Image.open(path) as image:
+        image.load()
+    assert len(set(image.convert("L").tobytes())) > 50
+    return image
+
+
+# ------------------------------------------------------------------------------------------- relief
+
+
+def test_slopes_that_face_the_light_are_brighter() -> None:
+    # The light comes from the upper left: from -x, +y. Ground rising to +x faces -x.
+    x = np.tile(np.arange(60) * 0.1, (40, 1))
+    toward = hillshade(np.concatenate([0.4 * x, 0.4 * x[:, ::-1]], axis=1), 0.1)
+    assert toward[20, 30] > toward[20, 90] + 0.1
+    y = np.arange(60)[:, None] * 0.1 * np.ones((1, 40))
+    faces_south = hillshade(np.concatenate([0.4 * y, 0.4 * y[::-1]], axis=0), 0.1)
+    assert faces_south[90, 20] > faces_south[30, 20] + 0.1
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (2, 3), (40, 30)])
+def test_any_shape_can_be_shaded(shape) -> None:
+    z = np.random.default_rng(0).normal(0, 1, shape).astype(np.float32)
+    image = relief_image(z, 0.1)
+    assert image.shape == (*shape, 4)
+    assert np.all((image >= 0.0) & (image <= 1.0))
+
+
+def test_unknown_ground_is_transparent() -> None:
+    z = np.zeros((20, 30), np.float32)
+    z[5:9, 7:11] = np.nan
+    image = relief_image(z, 0.1)
+    assert np.all(image[5:9, 7:11, 3] == 0.0)
+    assert np.isfinite(image).all()
+    assert image[..., 3].sum() == z.size - 16
+
+
+def test_windows_hold_their_points_and_stay_on_the_map() -> None:
+    terrain = Terrain(np.zeros((100, 200)), 0.1, (5.0, 5.0))
+    points = np.array([[6.0, 6.0], [9.0, 8.0]])
+    x_min, x_max, y_min, y_max = window(terrain, points, 1.0, aspect=1.0)
+    left, right, bottom, top = terrain.extent_m
+    assert left <= x_min < 6.0
+    assert 9.0 < x_max <= right
+    assert bottom <= y_min < 6.0
+    assert 8.0 < y_max <= top
+    assert x_max - x_min == pytest.approx(y_max - y_min)
+
+
+# ------------------------------------------------------------------------------------------ figures
+
+
+def test_terrain_figure(rocky: Terrain, tmp_path) -> None:
+    viz.save_figure(viz.terrain_figure(with_holes(rocky)), tmp_path / "t.png", dpi=60)
+    image_of(tmp_path / "t.png")
+
+
+def test_terrain_statistics_of_a_known_slope() -> None:
+    x = np.arange(200) * 0.1
+    slope = Terrain(np.tile(x * np.tan(np.radians(12.0)), (150, 1)), 0.1, name="ramp")
+    stats = viz.terrain_statistics(slope)
+    assert stats["slope_deg"]["median"] == pytest.approx(12.0, abs=0.01)
+    assert stats["roughness_m"]["max"] == pytest.approx(0.0, abs=1e-3)
+    assert stats["known_share"] == 1.0
+    assert stats["cells"] == [200, 150]
+
+
+@pytest.mark.parametrize("settings", [[], ["traverse.max_cycles=4"], ["traverse.ace_budget=5"]])
+def test_traverse_figure(rocky: Terrain, tmp_path, settings) -> None:
+    config = Config().replaced([*settings, "keep_out=[[[30, 30], [33, 30], [33, 34]]]"])
+    result = traverse(rocky, config)
+    viz.save_figure(viz.traverse_figure(with_holes(rocky), result, config), tmp_path / "r.png", 60)
+    image_of(tmp_path / "r.png")
+
+
+def test_traverse_figure_without_cycles(rocky: Terrain, tmp_path) -> None:
+    result = traverse(rocky, Config(), start=rocky.goal_m)
+    viz.save_figure(viz.traverse_figure(rocky, result, Config()), tmp_path / "r.png", dpi=60)
+    viz.save_traverse_gif(tmp_path / "r.gif", rocky, result, Config())
+    image_of(tmp_path / "r.png")
+
+
+def test_gif_has_a_frame_a_cycle_and_the_end(rocky: Terrain, tmp_path) -> None:
+    config = Config().replaced(["traverse.max_cycles=5"])
+    result = traverse(rocky, config)
+    viz.save_traverse_gif(tmp_path / "r.gif", rocky, result, config)
+    with Image.open(tmp_path / "r.gif") as film:
+        assert film.n_frames == 6
+
+
+@pytest.mark.parametrize("heading", [None, 2.0])
+def test_plan_figure(rocky: Terrain, tmp_path, heading) -> None:
+    navigator, cycle, pose, goal = one_cycle(rocky, Config(), heading_rad=heading)
+    figure = viz.plan_figure(rocky, navigator, cycle, pose, goal, Config())
+    viz.save_figure(figure, tmp_path / "p.png", dpi=60)
+    image_of(tmp_path / "p.png")
+
+
+def test_figures_repeat_byte_for_byte(rocky: Terrain, tmp_path) -> None:
+    for name in ("a.png", "b.png"):
+        viz.save_figure(viz.terrain_figure(rocky), tmp_path / name, dpi=50)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+# -------------------------------------------------------------------------------- standing, its map
+
+
+def test_ace_figure(rocky: Terrain, tmp_path) -> None:
+    ground = with_holes(rocky)
+    verdicts = standing(ground, Config(), bins=4)
+    assert np.isnan(verdicts.share[0, 0])
+    known = verdicts.share[np.isfinite(verdicts.share)]
+    assert 0.5 < known.mean() < 1.0
+    assert set(np.unique(known)) <= {0.0, 0.25, 0.5, 0.75, 1.0}
+    figure = viz.ace_figure(ground, verdicts.share, verdicts.rejects, Config())
+    viz.save_figure(figure, tmp_path / "a.png", dpi=60)
+    image_of(tmp_path / "a.png")
+
+
+def test_standing_by_poses_is_standing_by_map() -> None:
+    """The settle checker has no dense map: rows of poses must land in the right cells."""
+    z = np.zeros((60, 90))
+    z[:, 60:] = 2.0
+    terrain = Terrain(z, 0.1, (3.0, -2.0), name="step")
+    done = []
+    settle = standing(
+        terrain, Config().replaced(checker="settle"), 2, lambda at, of: done.append((at, of))
+    )
+    box = standing(terrain, Config(), 2)
+    assert done[-1] == (60, 60)
+    assert settle.share.shape == box.share.shape == (60, 90)
+    # far from the step both pass, astride it neither does
+    assert settle.share[30, 25] == box.share[30, 25] == 1.0
+    assert settle.share[30, 60] == box.share[30, 60] == 0.0
