@@ -35,29 +35,52 @@ struct CoreError : std::runtime_error {
 
 const char* explain(Status status) {
   switch (status) {
-    case Status::kOk: return "no fault";
-    case Status::kNotInitialized: return "used before it was set up (no map set, or init failed)";
-    case Status::kMapEmpty: return "the map has no cells";
-    case Status::kMapTooLarge: return "the map has more cells than max_map_cells reserves memory for";
-    case Status::kMapBadResolution: return "the map's resolution must be 0.001 to 100 m";
-    case Status::kMapBadOrigin: return "the map's origin must be finite and within 1e7 m of zero";
-    case Status::kMapBadHeight: return "a height is infinite or beyond 1e5 m";
-    case Status::kMapAllUnknown: return "every cell of the map is unknown (NaN)";
-    case Status::kMapResolutionChanged: return "the map's resolution changed between cycles";
-    case Status::kPoseNotFinite: return "the pose is not finite";
-    case Status::kPoseHeadingTooLarge: return "|heading| is beyond 1e6 rad: wrap it first";
-    case Status::kPoseOutsideMap: return "the pose lies outside the map";
-    case Status::kGoalNotFinite: return "the goal is not finite";
-    case Status::kGoalToleranceBad: return "the goal tolerance must be finite and positive";
-    case Status::kRiskBadShape: return "the risk map is empty, too large or badly placed";
-    case Status::kKeepOutBadShape: return "the keep-out mask does not have the map's shape";
-    case Status::kConfigBad: return "a configuration value is out of range";
-    case Status::kArenaTooSmall: return "the memory given is too small";
-    case Status::kOutputTooSmall: return "the output buffer is too small";
-    case Status::kNotConverged: return "settling did not converge";
-    case Status::kUnknownGround: return "needed ground is unknown";
-    case Status::kOutsideMap: return "needed ground lies beyond the map";
-    case Status::kOutOfMechanicalRange: return "wheel heights beyond the linkage";
+    case Status::kOk:
+      return "no fault";
+    case Status::kNotInitialized:
+      return "used before it was set up (no map set, or init failed)";
+    case Status::kMapEmpty:
+      return "the map has no cells";
+    case Status::kMapTooLarge:
+      return "the map has more cells than max_map_cells reserves memory for";
+    case Status::kMapBadResolution:
+      return "the map's resolution must be 0.001 to 100 m";
+    case Status::kMapBadOrigin:
+      return "the map's origin must be finite and within 1e7 m of zero";
+    case Status::kMapBadHeight:
+      return "a height is infinite or beyond 1e5 m";
+    case Status::kMapAllUnknown:
+      return "every cell of the map is unknown (NaN)";
+    case Status::kMapResolutionChanged:
+      return "the map's resolution changed between cycles";
+    case Status::kPoseNotFinite:
+      return "the pose is not finite";
+    case Status::kPoseHeadingTooLarge:
+      return "|heading| is beyond 1e6 rad: wrap it first";
+    case Status::kPoseOutsideMap:
+      return "the pose lies outside the map";
+    case Status::kGoalNotFinite:
+      return "the goal is not finite";
+    case Status::kGoalToleranceBad:
+      return "the goal tolerance must be finite and positive";
+    case Status::kRiskBadShape:
+      return "the risk map is empty, too large or badly placed";
+    case Status::kKeepOutBadShape:
+      return "the keep-out mask does not have the map's shape";
+    case Status::kConfigBad:
+      return "a configuration value is out of range";
+    case Status::kArenaTooSmall:
+      return "the memory given is too small";
+    case Status::kOutputTooSmall:
+      return "the output buffer is too small";
+    case Status::kNotConverged:
+      return "settling did not converge";
+    case Status::kUnknownGround:
+      return "needed ground is unknown";
+    case Status::kOutsideMap:
+      return "needed ground lies beyond the map";
+    case Status::kOutOfMechanicalRange:
+      return "wheel heights beyond the linkage";
   }
   return "";
 }
@@ -77,8 +100,12 @@ struct Grid {
     if (z.ndim() != 2) throw CoreError("map_empty: a map has two dimensions (ny, nx)");
     constexpr py::ssize_t kMax = std::numeric_limits<int>::max();
     if (z.shape(0) > kMax || z.shape(1) > kMax) require(Status::kMapTooLarge);
-    view = {z.data(),     static_cast<int>(z.shape(1)), static_cast<int>(z.shape(0)),
-            origin_x_m, origin_y_m,                   resolution_m};
+    view = {z.data(),
+            static_cast<int>(z.shape(1)),
+            static_cast<int>(z.shape(0)),
+            origin_x_m,
+            origin_y_m,
+            resolution_m};
     const auto status = [this] {
       const py::gil_scoped_release release;
       return validate(view);
@@ -297,9 +324,9 @@ py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<dou
   using R = const AceReport&;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   // Where nothing settled there is no state to report.
-  const auto state = [nan, &rows](double ChainState<double>::*field) {
-    return column<double>(
-        rows, [=](S s) { return s.status == Status::kOk ? s.state.*field : nan; });
+  const auto state = [nan, &rows](double ChainState<double>::* field) {
+    return column<double>(rows,
+                          [=](S s) { return s.status == Status::kOk ? s.state.*field : nan; });
   };
   py::dict out;
   out["status"] = column<std::uint8_t>(rows, [](S s) { return s.status; });
@@ -370,8 +397,8 @@ py::dict costmap(const Grid& grid, const CostmapConfig& config, const py::object
 }
 
 py::array cost_to_go(const Array<float>& cost, double resolution_m, double origin_x_m,
-                     double origin_y_m, double goal_x_m, double goal_y_m,
-                     double outside_cost_per_m, const py::object& extra) {
+                     double origin_y_m, double goal_x_m, double goal_y_m, double outside_cost_per_m,
+                     const py::object& extra) {
   if (cost.ndim() != 2 || cost.size() == 0) throw CoreError("map_empty: cost_per_m has no cells");
   if (cost.size() > (py::ssize_t{1} << 28)) require(Status::kMapTooLarge);
   if (!(resolution_m >= kMinResolution_m && resolution_m <= kMaxResolution_m)) {
@@ -410,7 +437,8 @@ py::array sobel(const Grid& grid, double kernel_half_width_m) {
   if (!(kernel_half_width_m > 0.0 && kernel_half_width_m <= 100.0)) {
     throw CoreError("kernel_half_width_m must be positive and at most 100 m");
   }
-  Array<float> out({static_cast<py::ssize_t>(grid.view.ny), static_cast<py::ssize_t>(grid.view.nx)});
+  Array<float> out(
+      {static_cast<py::ssize_t>(grid.view.ny), static_cast<py::ssize_t>(grid.view.nx)});
   float* risk = out.mutable_data();
   {
     const py::gil_scoped_release release;
@@ -605,11 +633,12 @@ PYBIND11_MODULE(_core, m) {
 #define FIELD(name) .def_readwrite(#name, &Self::name)
   {
     using Self = RoverGeometry;
-    py::class_<Self>(m, "RoverGeometry").def(py::init<>()) FIELD(wheel_radius_m)
-        FIELD(wheel_width_m) FIELD(front_x_m) FIELD(rear_x_m) FIELD(front_y_m) FIELD(middle_y_m)
-            FIELD(rear_y_m) FIELD(rocker_pivot_x_m) FIELD(rocker_pivot_z_m) FIELD(bogie_pivot_x_m)
-                FIELD(bogie_pivot_z_m) FIELD(pan_rear_x_m) FIELD(pan_front_x_m)
-                    FIELD(pan_half_width_m) FIELD(pan_height_m);
+    py::class_<Self>(m, "RoverGeometry")
+        .def(py::init<>()) FIELD(wheel_radius_m) FIELD(wheel_width_m) FIELD(front_x_m)
+            FIELD(rear_x_m) FIELD(front_y_m) FIELD(middle_y_m) FIELD(rear_y_m)
+                FIELD(rocker_pivot_x_m) FIELD(rocker_pivot_z_m) FIELD(bogie_pivot_x_m)
+                    FIELD(bogie_pivot_z_m) FIELD(pan_rear_x_m) FIELD(pan_front_x_m)
+                        FIELD(pan_half_width_m) FIELD(pan_height_m);
   }
   {
     using Self = SafetyLimits;
@@ -617,7 +646,8 @@ PYBIND11_MODULE(_core, m) {
         .def(py::init<>())
         .def_static("flight_like", &Self::flight_like)
         .def_static("enav_like", &Self::enav_like) FIELD(clearance_min_m) FIELD(tilt_max_rad)
-            FIELD(bogie_max_rad) FIELD(differential_max_rad) FIELD(relief_max_m);
+            FIELD(bogie_max_rad) FIELD(differential_max_rad) FIELD(wheel_drop_max_m)
+                FIELD(relief_max_m);
   }
   {
     using Self = RoverModel;
@@ -636,14 +666,14 @@ PYBIND11_MODULE(_core, m) {
   }
   {
     using Self = FixedBoxConfig;
-    py::class_<Self>(m, "FixedBoxConfig").def(py::init<>()) FIELD(half_length_m)
-        FIELD(half_width_m);
+    py::class_<Self>(m, "FixedBoxConfig")
+        .def(py::init<>()) FIELD(half_length_m) FIELD(half_width_m);
   }
   {
     using Self = CostmapConfig;
-    py::class_<Self>(m, "CostmapConfig").def(py::init<>()) FIELD(coarsening)
-        FIELD(patch_half_width_m) FIELD(tilt_scale_rad) FIELD(roughness_scale_m)
-            FIELD(tilt_limit_rad) FIELD(unknown_cost);
+    py::class_<Self>(m, "CostmapConfig")
+        .def(py::init<>()) FIELD(coarsening) FIELD(patch_half_width_m) FIELD(tilt_scale_rad)
+            FIELD(roughness_scale_m) FIELD(tilt_limit_rad) FIELD(unknown_cost);
   }
   {
     using Self = RiskPricing;
@@ -676,9 +706,9 @@ PYBIND11_MODULE(_core, m) {
     py::class_<Self>(m, "EnavConfig")
         .def(py::init<>()) FIELD(costmap) FIELD(tree) FIELD(risk) FIELD(turn_cost)
             FIELD(turn_cost_per_rad) FIELD(commit_length_m) FIELD(commit_turn_rad)
-                FIELD(short_paths) FIELD(overthink_evaluations) FIELD(memory_poses) FIELD(visit_cost_per_m)
-                    FIELD(visit_radius_m) FIELD(flip_cost) FIELD(max_map_cells)
-                        FIELD(max_risk_cells)
+                FIELD(short_paths) FIELD(overthink_evaluations) FIELD(memory_poses)
+                    FIELD(visit_cost_per_m) FIELD(visit_radius_m) FIELD(flip_cost)
+                        FIELD(max_map_cells) FIELD(max_risk_cells)
         .def("validate", [](const Self& self) { require(validate(self)); });
   }
 #undef FIELD
@@ -687,16 +717,17 @@ PYBIND11_MODULE(_core, m) {
       .def(py::init<Array<float>, double, double, double>(), py::arg("z").noconvert(),
            py::arg("resolution_m"), py::arg("origin_x_m"), py::arg("origin_y_m"))
       .def_property_readonly("z", [](const Grid& self) { return self.z; })
-      .def_property_readonly("resolution_m", [](const Grid& self) { return self.view.resolution_m; })
-      .def_property_readonly(
-          "origin_m",
-          [](const Grid& self) {
-            return py::make_tuple(self.view.origin_x_m, self.view.origin_y_m);
-          })
+      .def_property_readonly("resolution_m",
+                             [](const Grid& self) { return self.view.resolution_m; })
+      .def_property_readonly("origin_m",
+                             [](const Grid& self) {
+                               return py::make_tuple(self.view.origin_x_m, self.view.origin_y_m);
+                             })
       .def(
           "heights",
           [](const Grid& self, const Array<double>& xy) {
-            if (xy.ndim() != 2 || xy.shape(1) != 2) throw CoreError("points must have shape (n, 2)");
+            if (xy.ndim() != 2 || xy.shape(1) != 2)
+              throw CoreError("points must have shape (n, 2)");
             Array<double> out(xy.shape(0));
             double* z = out.mutable_data();
             const double* p = xy.data();
@@ -717,10 +748,9 @@ PYBIND11_MODULE(_core, m) {
             const py::gil_scoped_release release;
             for (std::size_t i = 0; i < poses.size(); ++i) {
               const WheelContact contact =
-                  pose_ok(poses[i])
-                      ? wheel_contact(self.view, settle_model.footprint, poses[i].x_m,
-                                      poses[i].y_m, det_sincos(poses[i].heading_rad))
-                      : WheelContact{Status::kPoseNotFinite, 0.0, 0.0, 0.0};
+                  pose_ok(poses[i]) ? wheel_contact(self.view, settle_model.footprint, poses[i].x_m,
+                                                    poses[i].y_m, det_sincos(poses[i].heading_rad))
+                                    : WheelContact{Status::kPoseNotFinite, 0.0, 0.0, 0.0};
               h[i] = contact.status == Status::kOk ? contact.height_m
                                                    : std::numeric_limits<double>::quiet_NaN();
             }
@@ -766,7 +796,8 @@ PYBIND11_MODULE(_core, m) {
       .def_readonly("short_path", &R::short_path)
       .def_readonly("path_cost", &R::path_cost)
       .def_property_readonly("path", [](const R& r) { return to_array(r.path); })
-      .def_property_readonly("ace_evaluations", [](const R& r) { return r.telemetry.ace_evaluations; })
+      .def_property_readonly("ace_evaluations",
+                             [](const R& r) { return r.telemetry.ace_evaluations; })
       .def_property_readonly("ace_floor", [](const R& r) { return r.telemetry.ace_floor; })
       .def_property_readonly("overthink", [](const R& r) { return r.telemetry.overthink; })
       .def_property_readonly("paths", [](const R& r) { return r.telemetry.paths; })
@@ -795,9 +826,8 @@ PYBIND11_MODULE(_core, m) {
       .def("reset", &PyEnavPlanner::reset)
       .def("plan", &PyEnavPlanner::plan, py::arg("grid"), py::arg("pose"), py::arg("goal"),
            py::arg("goal_tolerance_m") = 1.0, py::arg("risk") = py::none(),
-           py::arg("risk_resolution_m") = 0.0,
-           py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0), py::arg("keep_out") = py::none(),
-           py::arg("ace_budget") = -1)
+           py::arg("risk_resolution_m") = 0.0, py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0),
+           py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1)
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
       .def_property_readonly("tree", &PyEnavPlanner::tree)
       .def("path_costs", &PyEnavPlanner::path_costs)

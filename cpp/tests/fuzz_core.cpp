@@ -29,7 +29,8 @@ std::uint64_t current_iteration = 0;
 
 // How often the interesting endings were reached: a fuzz that only meets refusals finds nothing.
 struct Reached {
-  long settled = 0, fixed_box_safe = 0, settle_safe = 0, dense = 0, outcomes[5] = {}, short_paths = 0;
+  long settled = 0, fixed_box_safe = 0, settle_safe = 0, dense = 0, outcomes[5] = {},
+       short_paths = 0;
   long refused = 0, planners = 0;
 } reached;
 
@@ -44,24 +45,31 @@ void require_that(bool ok, const char* what, int line) {
 
 // ---- numbers -------------------------------------------------------------------------------------
 
-constexpr double kSpecial[] = {0.0,     -0.0,    1.0,    -1.0,   0.5,     1e-3,    100.0,  1e5,
-                               1e7,     -1e7,    1e6,    -1e6,   1e9,     1e15,    1e300,  -1e300,
-                               1e-300,  5e-324,  -5e-324, 2e-308, 1.7e308, -1.7e308, 2147483647.0,
-                               2147483648.0, -2147483649.0, 4294967296.0, 1e19, 3.14159265358979};
+constexpr double kSpecial[] = {
+    0.0,      -0.0,         1.0,          -1.0,          0.5,          1e-3,   100.0,
+    1e5,      1e7,          -1e7,         1e6,           -1e6,         1e9,    1e15,
+    1e300,    -1e300,       1e-300,       5e-324,        -5e-324,      2e-308, 1.7e308,
+    -1.7e308, 2147483647.0, 2147483648.0, -2147483649.0, 4294967296.0, 1e19,   3.14159265358979};
 
 double any_double(Random& random) {
   switch (random.below(8)) {
-    case 0: return std::numeric_limits<double>::quiet_NaN();
-    case 1: return random.chance(0.5) ? INFINITY : -INFINITY;
+    case 0:
+      return std::numeric_limits<double>::quiet_NaN();
+    case 1:
+      return random.chance(0.5) ? INFINITY : -INFINITY;
     case 2: {
       const std::uint64_t bits = random.bits();
       double x;
       std::memcpy(&x, &bits, sizeof x);
       return x;
     }
-    case 3: return random.uniform(-1.0, 1.0);
-    case 4: return std::ldexp(random.uniform(-1.0, 1.0), random.between(-40, 40));
-    default: return kSpecial[static_cast<std::size_t>(random.below(static_cast<int>(std::size(kSpecial))))];
+    case 3:
+      return random.uniform(-1.0, 1.0);
+    case 4:
+      return std::ldexp(random.uniform(-1.0, 1.0), random.between(-40, 40));
+    default:
+      return kSpecial[static_cast<std::size_t>(
+          random.below(static_cast<int>(std::size(kSpecial))))];
   }
 }
 
@@ -73,7 +81,16 @@ float any_float(Random& random) {
 }
 
 int any_int(Random& random) {
-  constexpr int kInts[] = {0, 1, -1, 2, 63, 64, 65, 1000, 65536, std::numeric_limits<int>::max(),
+  constexpr int kInts[] = {0,
+                           1,
+                           -1,
+                           2,
+                           63,
+                           64,
+                           65,
+                           1000,
+                           65536,
+                           std::numeric_limits<int>::max(),
                            std::numeric_limits<int>::min()};
   return random.chance(0.5) ? kInts[random.below(11)] : random.between(-5, 100);
 }
@@ -99,9 +116,14 @@ maps::Terrain valid_map(Random& random) {
   const double ox = origin();
   maps::Terrain terrain(nx, ny, resolution, ox, origin());
   switch (random.below(6)) {
-    case 0: break;
-    case 1: terrain.plane(random.uniform(-1, 1), random.uniform(-1, 1)); break;
-    case 2: terrain.noise(random, random.uniform(0.0, 3.0)); break;
+    case 0:
+      break;
+    case 1:
+      terrain.plane(random.uniform(-1, 1), random.uniform(-1, 1));
+      break;
+    case 2:
+      terrain.noise(random, random.uniform(0.0, 3.0));
+      break;
     case 3:
       for (float& z : terrain.z) z = random.chance(0.5) ? 1e5F : -1e5F;
       break;
@@ -132,7 +154,8 @@ maps::Terrain kind_map(Random& random) {
 }
 
 Pose2 any_pose(Random& random, const maps::Terrain& terrain) {
-  const Point2 at = random.chance(0.5) ? terrain.anywhere(random) : terrain.near_center(random, 0.3);
+  const Point2 at =
+      random.chance(0.5) ? terrain.anywhere(random) : terrain.near_center(random, 0.3);
   return {perhaps(random, 0.05, at.x_m), perhaps(random, 0.05, at.y_m),
           perhaps(random, 0.1, random.uniform(-10, 10))};
 }
@@ -154,7 +177,11 @@ RoverModel any_model(Random& random) {
 }
 
 void fuzz_validation(Random& random) {
-  GridView grid{nullptr, any_int(random), any_int(random), any_double(random), any_double(random),
+  GridView grid{nullptr,
+                any_int(random),
+                any_int(random),
+                any_double(random),
+                any_double(random),
                 perhaps(random, 0.5, 0.1)};
   static const float kCell = 0.0F;
   if (random.chance(0.7)) grid.z = &kCell;
@@ -178,8 +205,13 @@ void fuzz_validation(Random& random) {
   if (validate(box).ok()) {
     REQUIRE(box.half_length_m > 0.0 && box.half_width_m > 0.0);
   }
-  const RiskView risk{&kCell, any_int(random), any_int(random), any_int(random), any_double(random),
-                      any_double(random), any_double(random)};
+  const RiskView risk{&kCell,
+                      any_int(random),
+                      any_int(random),
+                      any_int(random),
+                      any_double(random),
+                      any_double(random),
+                      any_double(random)};
   if (validate(risk) == Status::kOk) {
     REQUIRE(risk.bins > 0 && risk.nx > 0 && risk.ny > 0);
     REQUIRE(risk.resolution_m > 0.0);
@@ -247,14 +279,15 @@ void fuzz_ground(Random& random, const maps::Terrain& terrain) {
 }
 
 bool all_finite(const AceReport& r) {
-  const double values[] = {r.roll_rad.lo,         r.roll_rad.hi,         r.pitch_rad.lo,
-                           r.pitch_rad.hi,        r.differential_rad.lo, r.differential_rad.hi,
-                           r.bogie_left_rad.lo,   r.bogie_left_rad.hi,   r.bogie_right_rad.lo,
-                           r.bogie_right_rad.hi,  r.origin_z_m.lo,       r.origin_z_m.hi,
-                           r.tilt_max_rad,        r.clearance_min_m,     r.relief_max_m,
-                           r.margin_tilt_rad,     r.margin_bogie_rad,    r.margin_differential_rad,
-                           r.margin_clearance_m,  r.margin_relief_m};
-  return std::all_of(std::begin(values), std::end(values), [](double v) { return std::isfinite(v); });
+  const double values[] = {r.roll_rad.lo,        r.roll_rad.hi,         r.pitch_rad.lo,
+                           r.pitch_rad.hi,       r.differential_rad.lo, r.differential_rad.hi,
+                           r.bogie_left_rad.lo,  r.bogie_left_rad.hi,   r.bogie_right_rad.lo,
+                           r.bogie_right_rad.hi, r.origin_z_m.lo,       r.origin_z_m.hi,
+                           r.tilt_max_rad,       r.clearance_min_m,     r.relief_max_m,
+                           r.margin_tilt_rad,    r.margin_bogie_rad,    r.margin_differential_rad,
+                           r.margin_clearance_m};  // no limit of relief, infinite margin
+  return std::all_of(std::begin(values), std::end(values),
+                     [](double v) { return std::isfinite(v); });
 }
 
 bool check_report(const AceChecker& checker, const Pose2& pose) {
@@ -276,7 +309,8 @@ bool check_report(const AceChecker& checker, const Pose2& pose) {
   REQUIRE(r.margin_tilt_rad >= -kSlack && r.tilt_max_rad <= l.tilt_max_rad + kSlack);
   REQUIRE(r.margin_bogie_rad >= -kSlack && r.margin_differential_rad >= -kSlack);
   REQUIRE(r.margin_clearance_m >= 0.0 && r.clearance_min_m >= l.clearance_min_m - kSlack);
-  REQUIRE(r.margin_relief_m >= 0.0 && r.relief_max_m <= l.relief_max_m);
+  REQUIRE(r.margin_relief_m >= 0.0 &&
+          r.relief_max_m <= std::max(l.wheel_drop_max_m, l.relief_max_m));
   for (const Bounds& b : {r.roll_rad, r.pitch_rad, r.differential_rad, r.bogie_left_rad,
                           r.bogie_right_rad, r.origin_z_m}) {
     REQUIRE(b.lo <= b.hi);
@@ -402,7 +436,8 @@ void fuzz_costs(Random& random, const maps::Terrain& terrain) {
   sobel_risk(map, sobel, sobel_scratch.data(), risk.data());
   for (const float p : risk) REQUIRE(p >= 0.0F && p <= 1.0F);
 
-  for (float& e : extra) e = random.chance(0.1) ? any_float(random) : static_cast<float>(random.unit());
+  for (float& e : extra)
+    e = random.chance(0.1) ? any_float(random) : static_cast<float>(random.unit());
   std::vector<std::int32_t> heap(n), position(n);
   const Point2 goal{perhaps(random, 0.3, terrain.anywhere(random).x_m),
                     perhaps(random, 0.3, terrain.anywhere(random).y_m)};
@@ -594,11 +629,12 @@ int main(int argc, char** argv) {
   const auto& r = mlnav::reached;
   std::printf("fuzz_core: %llu iterations, nothing found\n",
               static_cast<unsigned long long>(iterations));
-  std::printf("  settled %ld; safe: fixed_box %ld, settle %ld; dense maps %ld; planners %ld\n", r.settled,
-              r.fixed_box_safe, r.settle_safe, r.dense, r.planners);
-  std::printf("  plans: path %ld (%ld short), goal %ld, no path %ld, budget %ld, start unsafe %ld, "
-              "refused %ld\n",
-              r.outcomes[0], r.short_paths, r.outcomes[1], r.outcomes[2], r.outcomes[3], r.outcomes[4],
-              r.refused);
+  std::printf("  settled %ld; safe: fixed_box %ld, settle %ld; dense maps %ld; planners %ld\n",
+              r.settled, r.fixed_box_safe, r.settle_safe, r.dense, r.planners);
+  std::printf(
+      "  plans: path %ld (%ld short), goal %ld, no path %ld, budget %ld, start unsafe %ld, "
+      "refused %ld\n",
+      r.outcomes[0], r.short_paths, r.outcomes[1], r.outcomes[2], r.outcomes[3], r.outcomes[4],
+      r.refused);
   return 0;
 }

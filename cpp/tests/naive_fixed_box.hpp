@@ -34,8 +34,10 @@ struct NaiveFixedBox {
       return out;
     }
     const double quantum = 1048576.0;
-    const double gx = std::floor((pose.x_m - map.origin_x_m) * (1.0 / res) * quantum + 0.5) / quantum;
-    const double gy = std::floor((pose.y_m - map.origin_y_m) * (1.0 / res) * quantum + 0.5) / quantum;
+    const double gx =
+        std::floor((pose.x_m - map.origin_x_m) * (1.0 / res) * quantum + 0.5) / quantum;
+    const double gy =
+        std::floor((pose.y_m - map.origin_y_m) * (1.0 / res) * quantum + 0.5) / quantum;
     const SinCos heading = det_sincos(pose.heading_rad);
     const double along = std::max(config.half_length_m / res, 0.7072) + 1.0 / 65536;
     const double across = std::max(config.half_width_m / res, 0.7072) + 1.0 / 65536;
@@ -48,8 +50,9 @@ struct NaiveFixedBox {
       reach = std::max(reach, std::hypot(std::fabs(plan.x_m[w]) / res + along,
                                          std::fabs(plan.y_m[w]) / res + across));
     }
-    reach = std::max(reach, std::hypot(std::max(-g.pan_rear_x_m, g.pan_front_x_m),
-                                       g.pan_half_width_m) / res + radius);
+    reach = std::max(
+        reach,
+        std::hypot(std::max(-g.pan_rear_x_m, g.pan_front_x_m), g.pan_half_width_m) / res + radius);
     const int border = static_cast<int>(std::ceil(reach)) + 2;
     if (!(gx >= border && gx <= map.nx - 1 - border && gy >= border && gy <= map.ny - 1 - border)) {
       out.reasons = kBorder;
@@ -81,7 +84,7 @@ struct NaiveFixedBox {
     if (out.reasons != 0) return out;
     const SafetyLimits& l = model.limits;
     for (int w = 0; w < kWheels; ++w) {
-      if (hi[w] - lo[w] > l.relief_max_m) out.reasons = kRelief;
+      if (hi[w] - lo[w] > l.wheel_drop_max_m) out.reasons = kRelief;
     }
     if (out.reasons != 0) return out;
 
@@ -90,7 +93,9 @@ struct NaiveFixedBox {
     double pivot_lo[2] = {INFINITY, INFINITY}, pivot_hi[2] = {-INFINITY, -INFINITY};
     for (int side = 0; side < 2; ++side) {
       for (int corner = 0; corner < 8; ++corner) {
-        const auto h = [&](int i) { return (corner >> i) & 1 ? hi[3 * side + i] : lo[3 * side + i]; };
+        const auto h = [&](int i) {
+          return (corner >> i) & 1 ? hi[3 * side + i] : lo[3 * side + i];
+        };
         SideState<double> s{};
         if (!solve_side(k, h(0), h(1), h(2), &s)) {
           out.reasons = kMechanical;
@@ -131,11 +136,10 @@ struct NaiveFixedBox {
     };
     const double cp = cos_max(out.pitch_lo, out.pitch_hi);
     const double cr = cos_max(out.roll_lo, out.roll_hi);
-    const double base =
-        0.5 * (pivot_lo[0] + pivot_lo[1]) -
-        std::max(g.rocker_pivot_x_m * std::sin(out.pitch_lo),
-                 g.rocker_pivot_x_m * std::sin(out.pitch_hi)) -
-        g.rocker_pivot_z_m * cp * cr + g.pan_height_m / (cp * cr);
+    const double base = 0.5 * (pivot_lo[0] + pivot_lo[1]) -
+                        std::max(g.rocker_pivot_x_m * std::sin(out.pitch_lo),
+                                 g.rocker_pivot_x_m * std::sin(out.pitch_hi)) -
+                        g.rocker_pivot_z_m * cp * cr + g.pan_height_m / (cp * cr);
     const double cr_least = std::min(std::cos(out.roll_lo), std::cos(out.roll_hi));
     double along_slopes[4] = {std::tan(out.pitch_lo) / cr, std::tan(out.pitch_lo) / cr_least,
                               std::tan(out.pitch_hi) / cr, std::tan(out.pitch_hi) / cr_least};

@@ -20,7 +20,7 @@
 
 namespace mlnav::rig {
 
-inline constexpr std::size_t kMaxCells = 200 * 200;
+inline constexpr std::size_t kMaxCells = 220 * 220;
 
 inline RoverModel enav_like_model() { return {RoverGeometry{}, SafetyLimits::enav_like()}; }
 
@@ -276,8 +276,7 @@ inline std::vector<Pose2> naive_path(const PlanRequest& request, const EnavConfi
   for (const double angle : angles) {
     if (angle < last + 1e-8) continue;
     last = angle;
-    poses.push_back(
-        {request.pose.x_m, request.pose.y_m, request.pose.heading_rad + sign * angle});
+    poses.push_back({request.pose.x_m, request.pose.y_m, request.pose.heading_rad + sign * angle});
   }
   Pose2 from = request.pose;
   from.heading_rad += turn;
@@ -334,8 +333,7 @@ inline double naive_cost(const PlanRequest& request, const EnavPlanner& planner,
     cost += per_m * config.tree.ace_step_m;
   }
   if (within(poses.back(), request)) return cost;
-  return cost +
-         sample_cost_to_go(grid, planner.cost_to_go(), poses.back().x_m, poses.back().y_m);
+  return cost + sample_cost_to_go(grid, planner.cost_to_go(), poses.back().x_m, poses.back().y_m);
 }
 
 // What the planner must choose, by trying everything.
@@ -360,9 +358,8 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
   for (int path = 0; path < planner.tree().paths(); ++path) {
     if (std::isfinite(planner.path_cost(path))) order.push_back(path);
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return planner.path_cost(a) < planner.path_cost(b);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return planner.path_cost(a) < planner.path_cost(b); });
   for (const int path : order) {
     const std::vector<Pose2> poses = naive_path(request, config, path);
     if (std::all_of(poses.begin(), poses.end(), passes)) {
@@ -371,7 +368,6 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
   }
   NaiveChoice best;
   if (!config.short_paths) return best;
-  const auto least = std::lround(config.commit_length_m / config.tree.ace_step_m);
   const int arcs = config.tree.curvature_count;
   std::sort(order.begin(), order.end());
   int last_first_arc = -1;
@@ -385,7 +381,7 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
     const auto first_arc_end = std::lround(config.tree.arc_length_m / config.tree.ace_step_m);
     const auto failed = std::find_if_not(poses.begin(), poses.end(), passes) - poses.begin();
     poses.resize(static_cast<std::size_t>(std::min(failed, turning + first_arc_end)));
-    if (static_cast<long>(poses.size()) < turning + least) continue;
+    if (static_cast<long>(poses.size()) <= turning) continue;
     const double cost = naive_cost(request, planner, path, poses, last_turn_sign);
     if (cost < best.cost) best = {path / arcs * arcs, true, poses.size(), cost};
   }

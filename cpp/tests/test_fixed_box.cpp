@@ -40,11 +40,12 @@ Scene make_scene(std::mt19937& rng, int nx, int ny, double resolution, bool hole
     for (int ix = 0; ix < nx; ++ix) {
       double rise = 0.0;
       for (const Rock& rock : rocks) {
-        const double r2 = rock.r * rock.r - (ix - rock.x) * (ix - rock.x) - (iy - rock.y) * (iy - rock.y);
+        const double r2 =
+            rock.r * rock.r - (ix - rock.x) * (ix - rock.x) - (iy - rock.y) * (iy - rock.y);
         if (r2 > 0) rise = std::max(rise, 0.7 * std::sqrt(r2) * resolution);
       }
-      scene.z[static_cast<std::size_t>(iy * nx + ix)] = static_cast<float>(
-          (gx * ix + gy * iy) * resolution + rise + noise * unit(rng) + 40 * gx);
+      scene.z[static_cast<std::size_t>(iy * nx + ix)] =
+          static_cast<float>((gx * ix + gy * iy) * resolution + rise + noise * unit(rng) + 40 * gx);
     }
   }
   if (holes) {
@@ -67,7 +68,8 @@ struct Fixture {
   AceMapper mapper;
 
   explicit Fixture(const SafetyLimits& limits, double half_m = 0.2, std::size_t cells = 40000) {
-    memory.resize(FixedBoxChecker::memory_required(cells) + AceMapper::memory_required(cells) + Arena::kAlignment);
+    memory.resize(FixedBoxChecker::memory_required(cells) + AceMapper::memory_required(cells) +
+                  Arena::kAlignment);
     arena = Arena(memory.data(), memory.size());
     naive.model.limits = limits;
     naive.config = {half_m, 0.8 * half_m};
@@ -88,7 +90,8 @@ TEST(FixedBox, AgreesWithItsDefinitionAtRandomPoses) {
     const double resolution = n % 4 == 0 ? 0.1 : 0.06 + 0.16 * std::fabs(unit(rng));
     const Scene scene = make_scene(rng, 85, 92, resolution, n % 5 == 0);
     SafetyLimits limits = n % 2 == 0 ? SafetyLimits::enav_like() : SafetyLimits::flight_like();
-    if (n % 4 == 3) limits.clearance_min_m = 0.45;  // else the other limits nearly always bind first
+    if (n % 4 == 3)
+      limits.clearance_min_m = 0.45;  // else the other limits nearly always bind first
     Fixture f(limits, 0.12 + 0.1 * std::fabs(unit(rng)));
     f.look_at(scene);
     for (int p = 0; p < 250; ++p) {
@@ -110,8 +113,8 @@ TEST(FixedBox, AgreesWithItsDefinitionAtRandomPoses) {
         EXPECT_NEAR(report.roll_rad.hi, expected.roll_hi, 1e-6);
         EXPECT_NEAR(report.pitch_rad.lo, expected.pitch_lo, 1e-6);
         EXPECT_NEAR(report.pitch_rad.hi, expected.pitch_hi, 1e-6);
-        EXPECT_NEAR(report.margin_bogie_rad, f.naive.model.limits.bogie_max_rad - expected.bogie_max,
-                    1e-6);
+        EXPECT_NEAR(report.margin_bogie_rad,
+                    f.naive.model.limits.bogie_max_rad - expected.bogie_max, 1e-6);
         EXPECT_NEAR(report.margin_differential_rad,
                     f.naive.model.limits.differential_max_rad - expected.differential_max, 1e-6);
         EXPECT_NEAR(report.tilt_max_rad, expected.tilt_max, 1e-6);
@@ -143,9 +146,9 @@ TEST(FixedBox, DenseMapAgreesWithPoseByPose) {
       for (int iy = 0; iy < scene.view.ny; ++iy) {
         for (int ix = 0; ix < scene.view.nx; ++ix) {
           Reasons expected = 0;
-          f.checker.is_safe({scene.view.center_x_m(ix), scene.view.center_y_m(iy),
-                             heading_of_bin(bin, bins)},
-                            &expected);
+          f.checker.is_safe(
+              {scene.view.center_x_m(ix), scene.view.center_y_m(iy), heading_of_bin(bin, bins)},
+              &expected);
           const std::size_t at = static_cast<std::size_t>(bin) * cells +
                                  static_cast<std::size_t>(iy * scene.view.nx + ix);
           ASSERT_EQ(reasons[at], expected) << "bin " << bin << " cell " << ix << ", " << iy;
@@ -170,7 +173,8 @@ TEST(FixedBox, VerdictMovesWithTheGround) {
     for (int ix = 0; ix < 90; ++ix) {
       const int tx = 89 - iy;
       const int ty = ix;
-      turned.z[static_cast<std::size_t>(ty * 90 + tx)] = scene.z[static_cast<std::size_t>(iy * 90 + ix)];
+      turned.z[static_cast<std::size_t>(ty * 90 + tx)] =
+          scene.z[static_cast<std::size_t>(iy * 90 + ix)];
     }
   }
   Fixture a(SafetyLimits::enav_like());

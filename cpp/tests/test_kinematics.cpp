@@ -54,12 +54,14 @@ void place_wheels(const RoverGeometry& g, const Joints& j, Vec3 axles[kWheels]) 
     const double r = g.wheel_radius_m;
     const Vec3 pivot{g.rocker_pivot_x_m, s * 0.8, g.rocker_pivot_z_m};
     const Vec3 bogie_pivot{g.bogie_pivot_x_m, s * 0.9, g.bogie_pivot_z_m};
-    const Vec3 at_rest[3] = {
-        {g.front_x_m, s * g.front_y_m, r}, {0, s * g.middle_y_m, r}, {g.rear_x_m, s * g.rear_y_m, r}};
+    const Vec3 at_rest[3] = {{g.front_x_m, s * g.front_y_m, r},
+                             {0, s * g.middle_y_m, r},
+                             {g.rear_x_m, s * g.rear_y_m, r}};
     const Vec3 bogie_pivot_moved = pivot + rocker * (bogie_pivot - pivot);
     for (int i = 0; i < 3; ++i) {
-      const Vec3 in_body = i == 0 ? pivot + rocker * (at_rest[0] - pivot)
-                                  : bogie_pivot_moved + (rocker * bogie) * (at_rest[i] - bogie_pivot);
+      const Vec3 in_body = i == 0
+                               ? pivot + rocker * (at_rest[0] - pivot)
+                               : bogie_pivot_moved + (rocker * bogie) * (at_rest[i] - bogie_pivot);
       axles[3 * side + i] = body * in_body + Vec3{0, 0, j.origin_z};
     }
   }
@@ -68,9 +70,9 @@ void place_wheels(const RoverGeometry& g, const Joints& j, Vec3 axles[kWheels]) 
 RoverGeometry random_rover(std::mt19937& rng) {
   std::uniform_real_distribution<double> scale(0.8, 1.25);
   RoverGeometry g;
-  for (double* value : {&g.wheel_radius_m, &g.front_x_m, &g.rear_x_m, &g.front_y_m, &g.middle_y_m,
-                        &g.rear_y_m, &g.rocker_pivot_x_m, &g.rocker_pivot_z_m, &g.bogie_pivot_x_m,
-                        &g.bogie_pivot_z_m}) {
+  for (double* value :
+       {&g.wheel_radius_m, &g.front_x_m, &g.rear_x_m, &g.front_y_m, &g.middle_y_m, &g.rear_y_m,
+        &g.rocker_pivot_x_m, &g.rocker_pivot_z_m, &g.bogie_pivot_x_m, &g.bogie_pivot_z_m}) {
     *value *= scale(rng);
   }
   return g;
@@ -83,8 +85,11 @@ TEST(Kinematics, RecoversJointsOfIndependent3dModel) {
     const RoverGeometry g = n % 2 == 0 ? RoverGeometry{} : random_rover(rng);
     const Linkage k(g);
     // Well beyond any limit set; bogies up to 67 deg from the horizontal.
-    const Joints j{35 * kDeg * unit(rng), 30 * kDeg * unit(rng), 12 * kDeg * unit(rng),
-                   {25 * kDeg * unit(rng), 25 * kDeg * unit(rng)}, 200.0 * unit(rng)};
+    const Joints j{35 * kDeg * unit(rng),
+                   30 * kDeg * unit(rng),
+                   12 * kDeg * unit(rng),
+                   {25 * kDeg * unit(rng), 25 * kDeg * unit(rng)},
+                   200.0 * unit(rng)};
     Vec3 axles[kWheels];
     place_wheels(g, j, axles);
     double heights[kWheels];

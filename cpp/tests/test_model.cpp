@@ -46,7 +46,9 @@ const Field kFields[] = {
     {"bogie_max_rad", [](RoverModel* m) { return &m->limits.bogie_max_rad; }, 0.0, 45 * kDeg},
     {"differential_max_rad", [](RoverModel* m) { return &m->limits.differential_max_rad; }, 0.0,
      45 * kDeg},
-    {"relief_max_m", [](RoverModel* m) { return &m->limits.relief_max_m; }, 0.0, 20.1},
+    {"wheel_drop_max_m", [](RoverModel* m) { return &m->limits.wheel_drop_max_m; }, 0.0, 20.1},
+    // Infinite: no limit.
+    {"relief_max_m", [](RoverModel* m) { return &m->limits.relief_max_m; }, 0.0, kNan},
 };
 
 TEST(RoverModel, TheFieldsAboveAreAllThereAre) {
@@ -83,13 +85,15 @@ TEST(RoverModel, DefaultsAreTheDocumentedOnes) {
   EXPECT_DOUBLE_EQ(enav.tilt_max_rad, 30 * kDeg);
   EXPECT_DOUBLE_EQ(enav.bogie_max_rad, 25 * kDeg);
   EXPECT_DOUBLE_EQ(enav.differential_max_rad, 12 * kDeg);
-  EXPECT_EQ(enav.relief_max_m, 0.22);
+  EXPECT_EQ(enav.wheel_drop_max_m, 0.22);
+  EXPECT_TRUE(std::isinf(enav.relief_max_m));
 }
 
 TEST(RoverModel, ValidateNamesTheFieldThatIsWrong) {
   maps::Memory memory(FixedBoxChecker::memory_required(16));
   for (const Field& field : kFields) {
-    for (const double value : {kNan, kInf, -kInf, 1e300, -1e300, field.too_low, field.too_high}) {
+    const double highest = std::isnan(field.too_high) ? kNan : kInf;
+    for (const double value : {kNan, highest, -kInf, -1e300, field.too_low, field.too_high}) {
       RoverModel model;
       *field.of(&model) = value;
       const Fault fault = validate(model);

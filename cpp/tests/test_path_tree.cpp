@@ -34,8 +34,8 @@ TEST(PathTree, DefaultSetsGiveThePublishedCounts) {
   EXPECT_EQ(t.tree.first_arcs(), 154);
   EXPECT_EQ(t.tree.paths(), 1694);
   EXPECT_EQ(t.tree.arc_poses(), 22176);
-  EXPECT_EQ(t.tree.turn_poses(), 35);  // every 10 deg out to +180 and to -150 deg, and +-15 deg
-  EXPECT_EQ(t.tree.poses(), 22211);
+  EXPECT_EQ(t.tree.turn_poses(), 29);  // every 10 deg out to +160 and to -130 deg
+  EXPECT_EQ(t.tree.poses(), 22205);
 }
 
 // What is left of a turn after its committed part is a turn again.
@@ -255,25 +255,33 @@ TEST(PathTree, ValidateNamesTheField) {
     double values[6];
   };
   const Case cases[] = {
-      {"turn_count", [](PathTreeConfig* c, double v) { c->turn_count = static_cast<int>(v); },
+      {"turn_count",
+       [](PathTreeConfig* c, double v) { c->turn_count = static_cast<int>(v); },
        {0, -1, 65, 1e9, -1e9, 66}},
       {"curvature_count",
        [](PathTreeConfig* c, double v) { c->curvature_count = static_cast<int>(v); },
        {0, -1, 65, 1e9, -1e9, 66}},
-      {"turn_rad", [](PathTreeConfig* c, double v) { c->turn_rad[0] = v; },
+      {"turn_rad",
+       [](PathTreeConfig* c, double v) { c->turn_rad[0] = v; },
        {kNan, kInf, -kInf, 3.2, -3.2, 180}},
-      {"turn_rad", [](PathTreeConfig* c, double v) { c->turn_rad[13] = v; },
+      {"turn_rad",
+       [](PathTreeConfig* c, double v) { c->turn_rad[13] = v; },
        {kNan, kInf, -kInf, 3.2, -3.2, 180}},
-      {"curvature_per_m", [](PathTreeConfig* c, double v) { c->curvature_per_m[10] = v; },
+      {"curvature_per_m",
+       [](PathTreeConfig* c, double v) { c->curvature_per_m[10] = v; },
        {kNan, kInf, -kInf, 2.1, -2.1, 1e9}},
-      {"arc_length_m", [](PathTreeConfig* c, double v) { c->arc_length_m = v; },
+      {"arc_length_m",
+       [](PathTreeConfig* c, double v) { c->arc_length_m = v; },
        {kNan, kInf, -kInf, 0.0, -3.0, 51.0}},
-      {"ace_step_m", [](PathTreeConfig* c, double v) { c->ace_step_m = v; },
+      {"ace_step_m",
+       [](PathTreeConfig* c, double v) { c->ace_step_m = v; },
        {kNan, kInf, 0.0, -0.25, 0.001, 1.5}},
       // Does not divide the arc, or into too many.
-      {"ace_step_m", [](PathTreeConfig* c, double v) { c->ace_step_m = v; },
-       {0.26, 0.9, 0.31, 0.0100001, 0.011, 0.7}},
-      {"turn_step_rad", [](PathTreeConfig* c, double v) { c->turn_step_rad = v; },
+      {"ace_step_m",
+       [](PathTreeConfig* c, double v) { c->ace_step_m = v; },
+       {0.26, 0.9, 0.31, 0.0100001, 0.011, 0.250001}},
+      {"turn_step_rad",
+       [](PathTreeConfig* c, double v) { c->turn_step_rad = v; },
        {kNan, kInf, -1.0, 0.0, 0.5 * kDeg, 46 * kDeg}},
   };
   for (const Case& c : cases) {

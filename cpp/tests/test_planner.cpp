@@ -59,20 +59,28 @@ struct BadRisk {
  private:
   static float value(Random& random, int kind) {
     switch (kind) {
-      case kRandom: return static_cast<float>(random.unit());
-      case kAllNan: return kNanF;
-      case kInfinities: return random.chance(0.5) ? kInfF : -kInfF;
-      case kNegative: return static_cast<float>(random.uniform(-5.0, 0.0));
-      case kOverOne: return static_cast<float>(random.uniform(1.0, 1e6));
-      case kCertain: return 1.0F;
-      case kTiny: return 1e-44F;
+      case kRandom:
+        return static_cast<float>(random.unit());
+      case kAllNan:
+        return kNanF;
+      case kInfinities:
+        return random.chance(0.5) ? kInfF : -kInfF;
+      case kNegative:
+        return static_cast<float>(random.uniform(-5.0, 0.0));
+      case kOverOne:
+        return static_cast<float>(random.uniform(1.0, 1e6));
+      case kCertain:
+        return 1.0F;
+      case kTiny:
+        return 1e-44F;
       case kGarbage: {
         const auto bits = static_cast<std::uint32_t>(random.bits());
         float out;
         std::memcpy(&out, &bits, sizeof out);
         return out;
       }
-      default: return 0.0F;
+      default:
+        return 0.0F;
     }
   }
   void invert(const AceChecker& truth) {
@@ -99,8 +107,8 @@ std::vector<std::uint8_t> random_keep_out(Random& random, const Terrain& terrain
     for (int iy = 0; iy < map.ny; ++iy) {
       for (int ix = 0; ix < map.nx; ++ix) {
         if (std::hypot(map.center_x_m(ix) - at.x_m, map.center_y_m(iy) - at.y_m) < radius) {
-          mask[static_cast<std::size_t>(iy * map.nx + ix)] = static_cast<std::uint8_t>(
-              random.chance(0.5) ? 1 : 255);
+          mask[static_cast<std::size_t>(iy * map.nx + ix)] =
+              static_cast<std::uint8_t>(random.chance(0.5) ? 1 : 255);
         }
       }
     }
@@ -206,7 +214,7 @@ void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge
 TEST(PlannerSafety, NoUnsafePoseWithFixedBoxWhateverTheRiskMapSays) {
   Box checker;
   Box judge;
-  drive_among_lies(101, &checker.checker, &judge.checker, 180, 14.0, 0.6, -1);
+  drive_among_lies(101, &checker.checker, &judge.checker, 400, 14.0, 0.6, -1);
 }
 
 TEST(PlannerSafety, NoUnsafePoseWithSettlingWhateverTheRiskMapSays) {
@@ -215,10 +223,46 @@ TEST(PlannerSafety, NoUnsafePoseWithSettlingWhateverTheRiskMapSays) {
   SettleChecker judge;
   ASSERT_TRUE(checker.init(model).ok());
   ASSERT_TRUE(judge.init(model).ok());
-  drive_among_lies(102, &checker, &judge, 27, 12.0, 0.8, 250);
+  drive_among_lies(102, &checker, &judge, 72, 12.0, 0.8, 250);
 }
 
 // ---- the choice ----------------------------------------------------------------------------------
+
+// Dijkstra over what driving costs: the costmap with the memory on it and, of the risk, its share.
+void expect_cost_to_go(const PlanRequest& request, const EnavPlanner& planner) {
+  const CoarseGrid& grid = planner.costmap().grid;
+  const auto cells = static_cast<std::size_t>(grid.cells());
+  std::vector<float> extra(cells, 0.0F);
+  std::vector<float> to_go(cells);
+  std::vector<std::int32_t> heap(cells);
+  std::vector<std::int32_t> position(cells);
+  if (request.risk != nullptr) {
+    const RiskView& risk = *request.risk;
+    std::vector<float> price(static_cast<std::size_t>(risk.bins * risk.nx * risk.ny));
+    price_risk(risk, price.data());
+    coarse_price(risk, price.data(), grid, extra.data());
+    const RiskPricing& pricing = planner.config().risk;
+    for (float& e : extra) e *= static_cast<float>(pricing.weight_per_m * pricing.to_go_fraction);
+  }
+  // Beyond the map it goes on at the mean cost of what can be driven inside.
+  double sum = 0.0;
+  int drivable = 0;
+  for (std::size_t i = 0; i < cells; ++i) {
+    const double cost = static_cast<double>(planner.cost_with_memory()[i] + extra[i]);
+    if (!std::isfinite(cost)) continue;
+    sum += cost;
+    ++drivable;
+  }
+  solve_cost_to_go(grid, planner.cost_with_memory(), extra.data(), request.goal, sum / drivable,
+                   {heap.data(), position.data()}, to_go.data());
+  for (std::size_t i = 0; i < cells; ++i) {
+    if (std::isfinite(to_go[i])) {
+      ASSERT_NEAR(planner.cost_to_go()[i], to_go[i], 1e-4F * to_go[i]) << i;
+    } else {
+      ASSERT_EQ(planner.cost_to_go()[i], to_go[i]) << i;
+    }
+  }
+}
 
 // Ranking against the definition, path by path: costs, turns, hysteresis, risk, cost-to-go, goal.
 TEST(PlannerRanking, CostsAreTheDefinedOnes) {
@@ -230,7 +274,7 @@ TEST(PlannerRanking, CostsAreTheDefinedOnes) {
     Rig rig(&box.checker);
     const Point2 at = terrain.near_center(random, 0.2);
     Pose2 pose{at.x_m, at.y_m, random.uniform(-4.0, 4.0)};
-    const Point2 goal = terrain.near_center(random, 0.8);
+    const Point2 goal = terrain.near_center(random, n % 3 == 2 ? 8.0 : 0.8);
     box.checker.set_map(terrain.view());
     const BadRisk risk(random, BadRisk::kRandom, terrain, box.checker);
     int last_turn_sign = 0;
@@ -242,9 +286,9 @@ TEST(PlannerRanking, CostsAreTheDefinedOnes) {
       if (result.outcome == Outcome::kStartUnsafe || result.outcome == Outcome::kGoalReached) break;
       int finite = 0;
       for (int path = 0; path < rig.planner.tree().paths(); ++path) {
-        const double expected = rig::naive_cost(
-            request, rig.planner, path, rig::naive_path(request, rig.planner.config(), path),
-            last_turn_sign);
+        const double expected =
+            rig::naive_cost(request, rig.planner, path,
+                            rig::naive_path(request, rig.planner.config(), path), last_turn_sign);
         const double cost = static_cast<double>(rig.planner.path_cost(path));
         if (std::isfinite(expected)) {
           ASSERT_NEAR(cost, expected, 3e-3 * expected) << "path " << path << " of trial " << n;
@@ -255,6 +299,7 @@ TEST(PlannerRanking, CostsAreTheDefinedOnes) {
         ++compared;
       }
       EXPECT_EQ(result.telemetry.paths_finite, finite);
+      expect_cost_to_go(request, rig.planner);
       if (result.outcome != Outcome::kPath) break;
       last_turn_sign = result.commit.turn_rad > 0.0 ? 1 : result.commit.turn_rad < 0.0 ? -1 : 0;
       pose = result.commit_end;
@@ -361,9 +406,12 @@ TEST(PlannerRanking, RiskIsReadAtTheHeading) {
   const RiskView risk{p.data(), 4, 25, 25, 0.5, 0.5, 1.0};
   const double x = flat.center_x_m();
   const double y = flat.center_y_m();
+  EnavConfig config = rig::small_config();
+  config.memory_poses = 0;
+  config.risk.weight_per_m = 10.0;
   double cost[2];
   for (const int along_y : {0, 1}) {
-    Rig rig(&box.checker);
+    Rig rig(&box.checker, config);
     PlanRequest request = request_on(flat, {x, y, along_y * 0.5 * kPi},
                                      along_y ? Point2{x, y + 4.0} : Point2{x + 4.0, y});
     request.goal_tolerance_m = 0.5;
@@ -371,8 +419,8 @@ TEST(PlannerRanking, RiskIsReadAtTheHeading) {
     rig.plan(request);
     cost[along_y] = static_cast<double>(rig.planner.path_cost(0));
   }
-  EXPECT_NEAR(cost[1], 3.5, 0.3);
-  EXPECT_NEAR(cost[0] - cost[1], 3.5 * 10.0 * std::log(10.0), 0.3 * 23.0);
+  EXPECT_NEAR(cost[1], 3.5, 1e-5);  // flat ground, to the edge of the goal
+  EXPECT_NEAR(cost[0], 3.5 * (1.0 + 10.0 * std::log(10.0)), 0.2);
 }
 
 TEST(PlannerRanking, RiskWithoutInformationIsNoRisk) {
@@ -634,7 +682,8 @@ TEST(PlannerKeepOut, NoPoseOfAPathIsInside) {
     for (int ix = 0; ix < map.nx; ++ix) {
       const double dx = map.center_x_m(ix) - x;
       const double dy = map.center_y_m(iy) - y;
-      mask[static_cast<std::size_t>(iy * map.nx + ix)] = dx > 2.5 && dx < 3.5 && std::fabs(dy) < 1.6;
+      mask[static_cast<std::size_t>(iy * map.nx + ix)] =
+          dx > 2.5 && dx < 3.5 && std::fabs(dy) < 1.6;
     }
   }
   PlanRequest request = request_on(flat, {x, y, 0.0}, {x + 9.0, y});
@@ -728,8 +777,7 @@ TEST(PlannerStatus, EachFaultHasItsName) {
        [](PlanRequest* r, RiskView*) { r->pose.x_m = -0.11; }},
       {"on the far edge", Status::kPoseOutsideMap,
        [](PlanRequest* r, RiskView*) { r->pose.x_m = 0.2 * 119.5; }},
-      {"very far", Status::kPoseOutsideMap,
-       [](PlanRequest* r, RiskView*) { r->pose.y_m = 1e300; }},
+      {"very far", Status::kPoseOutsideMap, [](PlanRequest* r, RiskView*) { r->pose.y_m = 1e300; }},
       {"goal NaN", Status::kGoalNotFinite, [](PlanRequest* r, RiskView*) { r->goal.x_m = kNan; }},
       {"goal inf", Status::kGoalNotFinite, [](PlanRequest* r, RiskView*) { r->goal.y_m = kInf; }},
       {"tolerance 0", Status::kGoalToleranceBad,
@@ -885,28 +933,38 @@ TEST(PlannerConfig, ValidateNamesTheField) {
     double values[5];
   };
   const Case cases[] = {
-      {"weight_per_m", [](EnavConfig* c, double v) { c->risk.weight_per_m = v; },
+      {"weight_per_m",
+       [](EnavConfig* c, double v) { c->risk.weight_per_m = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
-      {"to_go_fraction", [](EnavConfig* c, double v) { c->risk.to_go_fraction = v; },
+      {"to_go_fraction",
+       [](EnavConfig* c, double v) { c->risk.to_go_fraction = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
-      {"turn_cost", [](EnavConfig* c, double v) { c->turn_cost = v; },
+      {"turn_cost",
+       [](EnavConfig* c, double v) { c->turn_cost = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
-      {"turn_cost_per_rad", [](EnavConfig* c, double v) { c->turn_cost_per_rad = v; },
+      {"turn_cost_per_rad",
+       [](EnavConfig* c, double v) { c->turn_cost_per_rad = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
-      {"commit_length_m", [](EnavConfig* c, double v) { c->commit_length_m = v; },
+      {"commit_length_m",
+       [](EnavConfig* c, double v) { c->commit_length_m = v; },
        {kNan, 0.0, 0.3, 3.25, -1.0}},
-      {"commit_turn_rad", [](EnavConfig* c, double v) { c->commit_turn_rad = v; },
+      {"commit_turn_rad",
+       [](EnavConfig* c, double v) { c->commit_turn_rad = v; },
        {kNan, 0.0, -0.5, 3.2, kInf}},
       {"overthink_evaluations",
        [](EnavConfig* c, double v) { c->overthink_evaluations = static_cast<std::int64_t>(v); },
        {0, -1, -275, -1e9, -2}},
-      {"memory_poses", [](EnavConfig* c, double v) { c->memory_poses = static_cast<int>(v); },
+      {"memory_poses",
+       [](EnavConfig* c, double v) { c->memory_poses = static_cast<int>(v); },
        {-1, -256, 1e8, 2e9, 100001}},
-      {"visit_cost_per_m", [](EnavConfig* c, double v) { c->visit_cost_per_m = v; },
+      {"visit_cost_per_m",
+       [](EnavConfig* c, double v) { c->visit_cost_per_m = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
-      {"visit_radius_m", [](EnavConfig* c, double v) { c->visit_radius_m = v; },
+      {"visit_radius_m",
+       [](EnavConfig* c, double v) { c->visit_radius_m = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
-      {"flip_cost", [](EnavConfig* c, double v) { c->flip_cost = v; },
+      {"flip_cost",
+       [](EnavConfig* c, double v) { c->flip_cost = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
       {"max_map_cells",
        [](EnavConfig* c, double v) { c->max_map_cells = static_cast<std::size_t>(v); },
@@ -915,21 +973,29 @@ TEST(PlannerConfig, ValidateNamesTheField) {
        [](EnavConfig* c, double v) { c->max_risk_cells = static_cast<std::size_t>(v); },
        {1e12, 1e18, 1e9, 1e10, 1e11}},
       // Of the parts.
-      {"turn_count", [](EnavConfig* c, double v) { c->tree.turn_count = static_cast<int>(v); },
+      {"turn_count",
+       [](EnavConfig* c, double v) { c->tree.turn_count = static_cast<int>(v); },
        {0, -1, 65, 1e9, -1e9}},
-      {"ace_step_m", [](EnavConfig* c, double v) { c->tree.ace_step_m = v; },
+      {"ace_step_m",
+       [](EnavConfig* c, double v) { c->tree.ace_step_m = v; },
        {kNan, 0.0, -1.0, 0.26, kInf}},
-      {"coarsening", [](EnavConfig* c, double v) { c->costmap.coarsening = static_cast<int>(v); },
+      {"coarsening",
+       [](EnavConfig* c, double v) { c->costmap.coarsening = static_cast<int>(v); },
        {0, -1, 1e6, -4, 2e9}},
-      {"patch_half_width_m", [](EnavConfig* c, double v) { c->costmap.patch_half_width_m = v; },
+      {"patch_half_width_m",
+       [](EnavConfig* c, double v) { c->costmap.patch_half_width_m = v; },
        {kNan, kInf, -1.0, -kInf, 1e9}},
-      {"tilt_scale_rad", [](EnavConfig* c, double v) { c->costmap.tilt_scale_rad = v; },
+      {"tilt_scale_rad",
+       [](EnavConfig* c, double v) { c->costmap.tilt_scale_rad = v; },
        {kNan, 0.0, -1.0, -kInf, kInf}},
-      {"roughness_scale_m", [](EnavConfig* c, double v) { c->costmap.roughness_scale_m = v; },
+      {"roughness_scale_m",
+       [](EnavConfig* c, double v) { c->costmap.roughness_scale_m = v; },
        {kNan, 0.0, -1.0, -kInf, kInf}},
-      {"tilt_limit_rad", [](EnavConfig* c, double v) { c->costmap.tilt_limit_rad = v; },
+      {"tilt_limit_rad",
+       [](EnavConfig* c, double v) { c->costmap.tilt_limit_rad = v; },
        {kNan, 0.0, -1.0, 3.0, kInf}},
-      {"unknown_cost", [](EnavConfig* c, double v) { c->costmap.unknown_cost = v; },
+      {"unknown_cost",
+       [](EnavConfig* c, double v) { c->costmap.unknown_cost = v; },
        {kNan, 0.0, -1.0, -kInf, kInf}},
   };
   maps::Memory memory(1 << 20);
@@ -1023,18 +1089,38 @@ TEST(PlannerConfig, TheArenaIsSizedExactly) {
   EXPECT_GT(refused, 290);
 }
 
-// Maps of every shape fit the memory reserved for their number of cells.
+// Maps of every shape fit the memory reserved for their number of cells: they get the costs that a
+// planner with room to spare gives them.
 TEST(PlannerConfig, AnyShapeFitsTheReservedCells) {
   EnavConfig config = rig::small_config();
-  config.max_map_cells = 2000;
+  config.costmap.coarsening = 1;
   config.memory_poses = 3;
+  Rig roomy([](const Pose2&) { return Reasons{0}; }, config);
+  config.max_map_cells = 2000;
+  config.max_risk_cells = 0;
   Rig rig([](const Pose2&) { return Reasons{0}; }, config);
-  for (const auto& [nx, ny] : {std::pair{2000, 1}, {1, 2000}, {1000, 2}, {2, 1000}, {3, 666},
-                               {44, 45}, {45, 44}, {400, 5}, {1, 1}}) {
+  Random random(71);
+  for (const auto& [nx, ny] : {std::pair{2000, 1},
+                               {1, 2000},
+                               {1000, 2},
+                               {2, 1000},
+                               {3, 666},
+                               {44, 45},
+                               {45, 44},
+                               {400, 5},
+                               {1, 1},
+                               {40, 50}}) {
     rig.planner.reset();
-    const Terrain terrain(nx, ny, 0.2);
+    roomy.planner.reset();
+    Terrain terrain(nx, ny, 0.4);
+    terrain.noise(random, 0.1);
     const Pose2 pose{terrain.center_x_m(), terrain.center_y_m(), 0.0};
-    EXPECT_EQ(rig.plan(request_on(terrain, pose, {1e4, 1e4})).status, Status::kOk);
+    const PlanRequest request = request_on(terrain, pose, {1e4, 1e4});
+    EXPECT_EQ(rig.plan(request).status, Status::kOk);
+    EXPECT_EQ(roomy.plan(request).status, Status::kOk);
+    for (int path = 0; path < rig.planner.tree().paths(); ++path) {
+      ASSERT_EQ(rig.planner.path_cost(path), roomy.planner.path_cost(path)) << nx << " x " << ny;
+    }
   }
   const Terrain over(2001, 1, 0.2);
   EXPECT_EQ(rig.plan(request_on(over, {1.0, 0.0, 0.0}, {1e4, 1e4})).status, Status::kMapTooLarge);
@@ -1052,8 +1138,9 @@ void expect_visits(const Rig& rig, const std::vector<Pose2>& visits) {
       int near = 0;
       bool on_edge = false;
       for (const Pose2& v : visits) {
-        const double d = std::hypot(costmap.grid.origin_x_m + ix * costmap.grid.resolution_m - v.x_m,
-                                    costmap.grid.origin_y_m + iy * costmap.grid.resolution_m - v.y_m);
+        const double d =
+            std::hypot(costmap.grid.origin_x_m + ix * costmap.grid.resolution_m - v.x_m,
+                       costmap.grid.origin_y_m + iy * costmap.grid.resolution_m - v.y_m);
         near += d <= config.visit_radius_m ? 1 : 0;
         on_edge |= std::fabs(d - config.visit_radius_m) < 1e-9;
       }
@@ -1110,8 +1197,40 @@ TEST(PlannerMemory, VisitsStayInTheWorld) {
   expect_visits(rig, {{5008.0, -9e6 + 8.0, 0.0}});
 }
 
-// Planning again and again from the same place makes leaving it cheaper than staying about.
-TEST(PlannerMemory, APocketFillsUp) {
+// A pocket that the costmap does not see, 12 m across and 5 m deep: ACE alone rejects its walls, and the
+// goal lies behind it. With memory the rover finds its way round; without, it stays in there.
+TEST(PlannerMemory, APocketIsLeft) {
+  const Terrain flat(160, 160, 0.2);
+  const auto walls = [](const Pose2& pose) -> Reasons {
+    const double dx = pose.x_m - 16.0;
+    const double dy = std::fabs(pose.y_m - 16.0);
+    const bool back = dx > 0.0 && dx < 1.0 && dy < 6.0;
+    const bool sides = dx > -5.0 && dx < 1.0 && dy > 5.5 && dy < 6.0;
+    return back || sides ? kRelief : 0;
+  };
+  for (const int memory_poses : {256, 0}) {
+    EnavConfig config = rig::small_config();
+    config.memory_poses = memory_poses;
+    config.visit_cost_per_m = 0.5;
+    Rig rig(walls, config);
+    Pose2 pose{9.0, 16.3, 0.0};
+    int cycles = 0;
+    for (; cycles < 180; ++cycles) {
+      const PlanResult& result = rig.plan(request_on(flat, pose, {26.0, 16.0}));
+      if (result.outcome != Outcome::kPath) break;
+      pose = result.commit_end;
+      pose.heading_rad = wrap_angle(pose.heading_rad);
+    }
+    if (memory_poses > 0) {
+      EXPECT_EQ(rig.result->outcome, Outcome::kGoalReached);
+    } else {
+      EXPECT_EQ(cycles, 180);
+      EXPECT_LT(pose.x_m, 17.0);
+    }
+  }
+}
+
+TEST(PlannerMemory, PlanningFromOnePlaceCostsMoreEachTime) {
   const Terrain flat(120, 120, 0.2);
   Box box;
   Rig rig(&box.checker);
@@ -1154,9 +1273,9 @@ TEST(PlannerMemory, TurningBackCostsAFlip) {
     };
     expect_flip(3.0);
     // Once an arc was driven, either way is as good as the other.
-    const PlanRequest ahead =
-        request_on(flat, pose, {pose.x_m + 9.0 * std::cos(pose.heading_rad),
-                                pose.y_m + 9.0 * std::sin(pose.heading_rad)});
+    const PlanRequest ahead = request_on(
+        flat, pose,
+        {pose.x_m + 9.0 * std::cos(pose.heading_rad), pose.y_m + 9.0 * std::sin(pose.heading_rad)});
     a.plan(ahead);
     b.plan(ahead);
     ASSERT_GT(a.result->commit.length_m, 0.0);
@@ -1244,8 +1363,7 @@ TEST(PlannerDeterminism, AMapMovedByWholeMetresGivesTheSamePlan) {
       moved.z = terrain.z;
       rig.planner.reset();
       const Pose2 there{pose.x_m + dx, pose.y_m + dy, pose.heading_rad};
-      const PlanResult& result =
-          rig.plan(request_on(moved, there, {goal.x_m + dx, goal.y_m + dy}));
+      const PlanResult& result = rig.plan(request_on(moved, there, {goal.x_m + dx, goal.y_m + dy}));
       EXPECT_EQ(result.outcome, here.outcome);
       EXPECT_EQ(result.path_index, here.path_index);
       EXPECT_EQ(result.telemetry.ace_evaluations, here.telemetry.ace_evaluations);

@@ -27,7 +27,8 @@ int height_of(int ix, int iy) {
   const int fx = ix % 16;
   const int fy = iy % 16;
   const auto knot = [](int x, int y) {
-    return static_cast<int>(hash(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)) % 1600);
+    return static_cast<int>(hash(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)) %
+                            1600);
   };
   int z = (knot(kx, ky) * (16 - fx) * (16 - fy) + knot(kx + 1, ky) * fx * (16 - fy) +
            knot(kx, ky + 1) * (16 - fx) * fy + knot(kx + 1, ky + 1) * fx * fy) /
@@ -48,7 +49,8 @@ maps::Terrain scene() {
   for (int iy = 0; iy < 112; ++iy) {
     for (int ix = 0; ix < 128; ++ix) {
       terrain.at(ix, iy) = static_cast<float>(height_of(ix, iy)) / 4096.0F;
-      if (std::max(std::abs(ix - 100), std::abs(iy - 30)) < 5) terrain.at(ix, iy) = maps::kUnknownHeight;
+      if (std::max(std::abs(ix - 100), std::abs(iy - 30)) < 5)
+        terrain.at(ix, iy) = maps::kUnknownHeight;
     }
   }
   return terrain;
@@ -94,7 +96,7 @@ struct Golden {
 std::vector<Golden> drive(bool with_risk) {
   const maps::Terrain terrain = scene();
   RoverModel model;
-  model.limits = {0.06, 30 * kDeg, 25 * kDeg, 12 * kDeg, 0.22};
+  model.limits = {0.06, 30 * kDeg, 25 * kDeg, 12 * kDeg, 0.22, 0.22};
   rig::Box box(model);
   rig::Rig rig(&box.checker, golden_config());
   std::vector<float> p(4 * 32 * 28);
@@ -119,9 +121,9 @@ std::vector<Golden> drive(bool with_risk) {
 void expect_golden(const std::vector<Golden>& got, const std::vector<Golden>& expected) {
   if (std::getenv("MLNAV_PRINT_GOLDEN") != nullptr) {
     for (const Golden& g : got) {
-      std::printf("      {Outcome{%d}, %d, %" PRId64 ", %d, {%a, %a, %a}},\n", static_cast<int>(g.outcome),
-                  g.path_index, g.evaluations, g.paths_tried, g.commit_end.x_m, g.commit_end.y_m,
-                  g.commit_end.heading_rad);
+      std::printf("      {Outcome{%d}, %d, %" PRId64 ", %d, {%a, %a, %a}},\n",
+                  static_cast<int>(g.outcome), g.path_index, g.evaluations, g.paths_tried,
+                  g.commit_end.x_m, g.commit_end.y_m, g.commit_end.heading_rad);
     }
   }
   ASSERT_EQ(got.size(), expected.size());
@@ -138,37 +140,116 @@ void expect_golden(const std::vector<Golden>& got, const std::vector<Golden>& ex
 }
 
 TEST(PlannerGolden, WithoutRisk) {
-  expect_golden(drive(false), {
-      {Outcome{0}, 925, 42, 4, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
-      {Outcome{0}, 712, 29, 1, {0x1.8p+2, 0x1.ep+3, 0x1.8c152382d7364p+0}},
-      {Outcome{0}, 78, 36, 4, {0x1.790306db05887p+2, 0x1.ffb69f2279216p+3, 0x1.d05967c71b7a8p+0}},
-      {Outcome{0}, 79, 35, 3, {0x1.618e7d4e304dep+2, 0x1.0eb1499654708p+4, 0x1.0a4ed605afdf6p+1}},
-      {Outcome{0}, 59, 37, 7, {0x1.3cf7d2c619ab6p+2, 0x1.1bc998422e05p+4, 0x1.23e86f9f4979p+1}},
-      {Outcome{0}, 121, 31, 4, {0x1.3cf7d2c619ab6p+2, 0x1.1bc998422e05p+4, 0x1.3a3f87ea30bd8p+1}},
-      {Outcome{0}, 0, 25, 1, {0x1.0b779aa2f4fc2p+2, 0x1.25eddeb252a1ap+4, 0x1.3a3f87ea30bd8p+1}},
-      {Outcome{0}, 1, 21, 1, {0x1.b3eec4ffa099bp+1, 0x1.30122522773e4p+4, 0x1.3a3f87ea30bd8p+1}},
-      {Outcome{0}, 7, 17, 1, {0x1.50ee54b9573b2p+1, 0x1.3a366b929bdaep+4, 0x1.3a3f87ea30bd8p+1}},
-      {Outcome{0}, 0, 13, 1, {0x1.dbdbc8e61bb92p+0, 0x1.445ab202c0778p+4, 0x1.3a3f87ea30bd8p+1}},
-      {Outcome{0}, 11, 9, 1, {0x1.1098477ed195bp+0, 0x1.4e137c2bbba83p+4, 0x1.42c81072b9461p+1}},
-      {Outcome{0}, 33, 5, 1, {0x1.b782320964d6cp-3, 0x1.5679f73ab68aep+4, 0x1.53d92183ca572p+1}},
-  });
+  expect_golden(
+      drive(false),
+      {
+          {Outcome{0}, 925, 42, 4, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
+          {Outcome{0}, 712, 29, 1, {0x1.8p+2, 0x1.ep+3, 0x1.8c152382d7364p+0}},
+          {Outcome{0},
+           78,
+           36,
+           4,
+           {0x1.790306db05887p+2, 0x1.ffb69f2279216p+3, 0x1.d05967c71b7a8p+0}},
+          {Outcome{0},
+           79,
+           35,
+           3,
+           {0x1.618e7d4e304dep+2, 0x1.0eb1499654708p+4, 0x1.0a4ed605afdf6p+1}},
+          {Outcome{0}, 59, 37, 7, {0x1.3cf7d2c619ab6p+2, 0x1.1bc998422e05p+4, 0x1.23e86f9f4979p+1}},
+          {Outcome{0},
+           121,
+           31,
+           4,
+           {0x1.3cf7d2c619ab6p+2, 0x1.1bc998422e05p+4, 0x1.3a3f87ea30bd8p+1}},
+          {Outcome{0},
+           0,
+           25,
+           1,
+           {0x1.0b779aa2f4fc2p+2, 0x1.25eddeb252a1ap+4, 0x1.3a3f87ea30bd8p+1}},
+          {Outcome{0},
+           1,
+           21,
+           1,
+           {0x1.b3eec4ffa099bp+1, 0x1.30122522773e4p+4, 0x1.3a3f87ea30bd8p+1}},
+          {Outcome{0},
+           7,
+           17,
+           1,
+           {0x1.50ee54b9573b2p+1, 0x1.3a366b929bdaep+4, 0x1.3a3f87ea30bd8p+1}},
+          {Outcome{0},
+           0,
+           13,
+           1,
+           {0x1.dbdbc8e61bb92p+0, 0x1.445ab202c0778p+4, 0x1.3a3f87ea30bd8p+1}},
+          {Outcome{0},
+           11,
+           9,
+           1,
+           {0x1.1098477ed195bp+0, 0x1.4e137c2bbba83p+4, 0x1.42c81072b9461p+1}},
+          {Outcome{0},
+           33,
+           5,
+           1,
+           {0x1.b782320964d6cp-3, 0x1.5679f73ab68aep+4, 0x1.53d92183ca572p+1}},
+      });
 }
 
 TEST(PlannerGolden, WithRisk) {
-  expect_golden(drive(true), {
-      {Outcome{0}, 885, 31, 1, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
-      {Outcome{0}, 1089, 60, 12, {0x1.8p+2, 0x1.ep+3, 0x1.8c152382d7364p+0}},
-      {Outcome{0}, 38, 46, 2, {0x1.7d3f1dbf0f922p+2, 0x1.fff257b227275p+3, 0x1.ae3745a4f9586p+0}},
-      {Outcome{0}, 109, 37, 3, {0x1.6bdcabe12ab12p+2, 0x1.0f4b7c1025c17p+4, 0x1.01c64d7d2756ep+1}},
-      {Outcome{0}, 1, 25, 1, {0x1.506ca2a8c300dp+2, 0x1.1dbffa44cfa7fp+4, 0x1.01c64d7d2756ep+1}},
-      {Outcome{0}, 5, 71, 4, {0x1.34fc99705b508p+2, 0x1.2c347879798e7p+4, 0x1.01c64d7d2756ep+1}},
-      {Outcome{0}, 81, 23, 1, {0x1.1235964e50f4bp+2, 0x1.399482df50ab4p+4, 0x1.23e86f9f4979p+1}},
-      {Outcome{0}, 36, 20, 1, {0x1.cacb1a1b84302p+1, 0x1.44fc98c7877d2p+4, 0x1.34f980b05a8a1p+1}},
-      {Outcome{0}, 64, 15, 1, {0x1.635e0d58493cep+1, 0x1.4e5e33b65a6bdp+4, 0x1.4e931a49f423bp+1}},
-      {Outcome{0}, 55, 11, 1, {0x1.de2f8e622bb71p+0, 0x1.54fe69aba73b5p+4, 0x1.682cb3e38dbd5p+1}},
-      {Outcome{0}, 22, 7, 1, {0x1.dd790b70fe8edp-1, 0x1.5aa52126b04c6p+4, 0x1.5fa42b5b0534cp+1}},
-      {Outcome{0}, 110, 3, 1, {0x1.f4cb5fba8492ep-2, 0x1.5e51a28b24271p+4, 0x1.4a4ed605afdf7p+1}},
-  });
+  expect_golden(drive(true),
+                {
+                    {Outcome{0}, 885, 31, 1, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
+                    {Outcome{0}, 1089, 60, 12, {0x1.8p+2, 0x1.ep+3, 0x1.8c152382d7364p+0}},
+                    {Outcome{0},
+                     38,
+                     46,
+                     2,
+                     {0x1.7d3f1dbf0f922p+2, 0x1.fff257b227275p+3, 0x1.ae3745a4f9586p+0}},
+                    {Outcome{0},
+                     109,
+                     37,
+                     3,
+                     {0x1.6bdcabe12ab12p+2, 0x1.0f4b7c1025c17p+4, 0x1.01c64d7d2756ep+1}},
+                    {Outcome{0},
+                     1,
+                     25,
+                     1,
+                     {0x1.506ca2a8c300dp+2, 0x1.1dbffa44cfa7fp+4, 0x1.01c64d7d2756ep+1}},
+                    {Outcome{0},
+                     5,
+                     71,
+                     4,
+                     {0x1.34fc99705b508p+2, 0x1.2c347879798e7p+4, 0x1.01c64d7d2756ep+1}},
+                    {Outcome{0},
+                     81,
+                     23,
+                     1,
+                     {0x1.1235964e50f4bp+2, 0x1.399482df50ab4p+4, 0x1.23e86f9f4979p+1}},
+                    {Outcome{0},
+                     36,
+                     20,
+                     1,
+                     {0x1.cacb1a1b84302p+1, 0x1.44fc98c7877d2p+4, 0x1.34f980b05a8a1p+1}},
+                    {Outcome{0},
+                     64,
+                     15,
+                     1,
+                     {0x1.635e0d58493cep+1, 0x1.4e5e33b65a6bdp+4, 0x1.4e931a49f423bp+1}},
+                    {Outcome{0},
+                     55,
+                     11,
+                     1,
+                     {0x1.de2f8e622bb71p+0, 0x1.54fe69aba73b5p+4, 0x1.682cb3e38dbd5p+1}},
+                    {Outcome{0},
+                     22,
+                     7,
+                     1,
+                     {0x1.dd790b70fe8edp-1, 0x1.5aa52126b04c6p+4, 0x1.5fa42b5b0534cp+1}},
+                    {Outcome{0},
+                     110,
+                     3,
+                     1,
+                     {0x1.f4cb5fba8492ep-2, 0x1.5e51a28b24271p+4, 0x1.4a4ed605afdf7p+1}},
+                });
 }
 
 }  // namespace

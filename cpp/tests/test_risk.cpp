@@ -63,7 +63,9 @@ TEST(Risk, TheTableIsWithinTwoPerMilleOfTheLogarithm) {
   for (int i = 0; i < kValues; ++i) {
     // Evenly, and towards both ends.
     const double u = (i + 1.0) / kValues;
-    const double p = i % 3 == 0 ? u : i % 3 == 1 ? std::pow(10.0, -7.0 * u) : 1.0 - std::pow(10.0, -3.0 * u);
+    const double p = i % 3 == 0   ? u
+                     : i % 3 == 1 ? std::pow(10.0, -7.0 * u)
+                                  : 1.0 - std::pow(10.0, -3.0 * u);
     risk.p[static_cast<std::size_t>(i)] = static_cast<float>(p);
   }
   risk.run();
@@ -82,7 +84,8 @@ TEST(Risk, TheTableTakesAnyBits) {
     const auto bits = static_cast<std::uint32_t>(random.bits());
     std::memcpy(&p, &bits, sizeof p);
   }
-  const float special[] = {kNanF, kInfF, -kInfF, -0.0F, 0.0F, 1.0F, 1e38F, -1e38F, 1e-45F, kMaxRisk};
+  const float special[] = {kNanF, kInfF, -kInfF, -0.0F,  0.0F,
+                           1.0F,  1e38F, -1e38F, 1e-45F, kMaxRisk};
   for (std::size_t i = 0; i < std::size(special); ++i) risk.p[i] = special[i];
   risk.run();
   for (std::size_t i = 0; i < risk.p.size(); ++i) {
@@ -93,7 +96,8 @@ TEST(Risk, TheTableTakesAnyBits) {
 
 TEST(Risk, PriceGrowsWithRisk) {
   Risk risk(1, 5000, 1);
-  for (int i = 0; i < 5000; ++i) risk.p[static_cast<std::size_t>(i)] = static_cast<float>(i) / 4990.0F;
+  for (int i = 0; i < 5000; ++i)
+    risk.p[static_cast<std::size_t>(i)] = static_cast<float>(i) / 4990.0F;
   risk.run();
   for (std::size_t i = 1; i < risk.price.size(); ++i) {
     ASSERT_GE(risk.price[i], risk.price[i - 1]) << i;
@@ -131,7 +135,8 @@ TEST(Risk, NothingIsKnownOutside) {
 TEST(Risk, SamplingIsLinearBetweenHeadingsAndAcrossTheWrap) {
   for (const int bins : {2, 3, 8, 16}) {
     Risk risk(bins, 1, 1);
-    for (int k = 0; k < bins; ++k) risk.price[static_cast<std::size_t>(k)] = static_cast<float>(k * k + 1);
+    for (int k = 0; k < bins; ++k)
+      risk.price[static_cast<std::size_t>(k)] = static_cast<float>(k * k + 1);
     const double step = 2.0 * kPi / bins;
     const double x = risk.x(0);
     const double y = risk.y(0);
@@ -179,8 +184,8 @@ TEST(Risk, CoarsePriceIsTheMean) {
             if (std::fabs(risk.x(ix) - x) >= 0.5 * grid.resolution_m) continue;
             if (std::fabs(risk.y(iy) - y) >= 0.5 * grid.resolution_m) continue;
             for (int bin = 0; bin < risk.view.bins; ++bin) {
-              sum += static_cast<double>(
-                  risk.price[static_cast<std::size_t>((bin * risk.view.ny + iy) * risk.view.nx + ix)]);
+              sum += static_cast<double>(risk.price[static_cast<std::size_t>(
+                  (bin * risk.view.ny + iy) * risk.view.nx + ix)]);
               ++count;
             }
           }
@@ -211,7 +216,8 @@ TEST(Risk, CoarsePriceOfARiskMapThatIsCoarserStill) {
   for (int cy = 0; cy < 20; ++cy) {
     for (int cx = 0; cx < 20; ++cx) {
       const int cell = (cy / 5) * 4 + cx / 5;
-      EXPECT_FLOAT_EQ(coarse[static_cast<std::size_t>(cy * 20 + cx)], 2.0F * static_cast<float>(cell));
+      EXPECT_FLOAT_EQ(coarse[static_cast<std::size_t>(cy * 20 + cx)],
+                      2.0F * static_cast<float>(cell));
     }
   }
 }

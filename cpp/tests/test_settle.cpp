@@ -169,7 +169,7 @@ TEST(Settle, ClearanceIsTheLeastGapUnderThePan) {
           lowest = std::min(lowest, gap(x, y));
       return lowest;
     };
-    EXPECT_LE(clearance.clearance_m, least(0.0) + 1e-9);            // never more than the truth
+    EXPECT_LE(clearance.clearance_m, least(0.0) + 1e-9);               // never more than the truth
     EXPECT_GE(clearance.clearance_m, least(1.6 * resolution) - 0.02);  // nor much less
   }
 }

@@ -43,6 +43,7 @@ class SafetyLimits:
     tilt_max_rad: float
     bogie_max_rad: float
     differential_max_rad: float
+    wheel_drop_max_m: float
     relief_max_m: float
     def __init__(self) -> None: ...
     @staticmethod

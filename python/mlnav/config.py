@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NO_LIMIT_M = 10.0
-"""A limit of relief that no wheel can break, yet one that the core accepts."""
-
 __all__ = ["Config", "ConfigError", "json_schema", "load_config", "parse_config"]
 
 
@@ -131,21 +128,20 @@ class Limits(Section):
     """Bogie angle relative to its rocker, either way."""
     differential_max_deg: Angle
     """Rocker angle relative to the body, either way."""
-    relief_max_m: Positive
-    """Height span of the ground under a wheel (wheel drop)."""
-    relief_of: Literal["box", "footprint"] = "footprint"
-    """Which ground that is: the box that `fixed_box` looks at, so that a settled state, which has
-    no box, is not judged by it; or the wheel's own footprint, judged in settled states too."""
+    wheel_drop_max_m: Positive
+    """Height span of the ground in a wheel's box: what `fixed_box` looks at."""
+    relief_max_m: Positive | None = None
+    """Height span of the ground under a settled wheel's footprint; null for no limit."""
 
-    presets: ClassVar[dict[str, dict[str, float | str]]] = {
+    presets: ClassVar[dict[str, dict[str, float | None]]] = {
         # Reproduces the difficulty published for ENav with the fixed-box checker (measured.md).
         "enav_like": {
             "clearance_min_m": 0.06,
             "tilt_max_deg": 30.0,
             "bogie_max_deg": 25.0,
             "differential_max_deg": 12.0,
-            "relief_max_m": 0.22,
-            "relief_of": "box",
+            "wheel_drop_max_m": 0.22,
+            "relief_max_m": None,
         },
         # After Curiosity's operating limits (facts.md 2).
         "flight_like": {
@@ -153,8 +149,8 @@ class Limits(Section):
             "tilt_max_deg": 25.0,
             "bogie_max_deg": 17.0,
             "differential_max_deg": 7.0,
+            "wheel_drop_max_m": 0.30,
             "relief_max_m": 0.30,
-            "relief_of": "footprint",
         },
     }
 
@@ -181,7 +177,7 @@ class Limits(Section):
         return next((name for name, preset in self.presets.items() if preset == mine), "custom")
 
     @model_serializer
-    def _as_written(self) -> str | dict[str, float | str]:
+    def _as_written(self) -> str | dict[str, float | None]:
         if self.name != "custom":
             return self.name
         return {k: getattr(self, k) for k in type(self).model_fields}
@@ -196,7 +192,8 @@ class Limits(Section):
             tilt_max_rad=math.radians(self.tilt_max_deg),
             bogie_max_rad=math.radians(self.bogie_max_deg),
             differential_max_rad=math.radians(self.differential_max_deg),
-            relief_max_m=self.relief_max_m,
+            wheel_drop_max_m=self.wheel_drop_max_m,
+            relief_max_m=math.inf if self.relief_max_m is None else self.relief_max_m,
         )
 
 
@@ -207,7 +204,6 @@ class FixedBox(Section):
     """The ENav-like checker: wheel boxes of fixed size about nominal positions."""
 
     name: Literal["fixed_box"] = "fixed_box"
-    judges_settled_states: ClassVar[bool] = False
     half_length_m: Positive = 0.20
     """Of a wheel's box, along the rover."""
     half_width_m: Positive = 0.20
@@ -227,7 +223,6 @@ class Settle(Section):
     """The reference checker: settles the rover and looks at the state. No bounds."""
 
     name: Literal["settle"] = "settle"
-    judges_settled_states: ClassVar[bool] = True
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""
@@ -472,10 +467,8 @@ class Config(Section):
     keep_in: list[Polygon] = []
     """Where there are any, ground outside all of them is forbidden."""
 
-    def rover_model(self, *, settled: bool = False) -> _core.RoverModel:
-        """Geometry and limits for the core: of a checker, or of settled states.
-
-        The two differ where the limit of relief is about a checker's boxes (`limits.relief_of`).
+    def rover_model(self) -> _core.RoverModel:
+        """Geometry and limits for the core.
 
         Raises:
             ConfigError: the core refuses a value; the message names its field.
@@ -485,8 +478,6 @@ class Config(Section):
         model = _core.RoverModel()
         model.geometry = self.rover.to_core()
         model.limits = self.limits.to_core()
-        if settled and self.limits.relief_of == "box":
-            model.limits.relief_max_m = _NO_LIMIT_M
         try:
             model.validate()
         except _core.CoreError as fault:
@@ -501,7 +492,7 @@ class Config(Section):
         """
         from mlnav import _core
 
-        model = self.rover_model(settled=self.checker.judges_settled_states)
+        model = self.rover_model()
         try:
             return self.checker.build(model, max_map_cells)
         except _core.CoreError as fault:

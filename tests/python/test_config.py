@@ -138,11 +138,11 @@ def test_parts_and_settings_replace_in_order() -> None:
     assert Config().traverse.max_cycles != 7
 
 
-def test_relief_of_a_box_is_no_limit_of_settled_states() -> None:
+def test_wheel_drop_of_a_box_is_no_limit_of_settled_states() -> None:
     enav, flight = Config(), Config().replaced(limits="flight_like")
-    assert enav.rover_model().limits.relief_max_m == 0.22
-    assert enav.rover_model(settled=True).limits.relief_max_m > 5.0
-    assert flight.rover_model(settled=True).limits.relief_max_m == 0.30
+    assert enav.rover_model().limits.wheel_drop_max_m == 0.22
+    assert math.isinf(enav.rover_model().limits.relief_max_m)
+    assert flight.rover_model().limits.relief_max_m == 0.30
 
 
 # ----------------------------------------------------------------------------------------- refusals

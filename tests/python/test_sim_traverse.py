@@ -148,7 +148,7 @@ class Trap:
 
 
 def test_an_unsafe_state_ends_the_run() -> None:
-    trap = Trap(KinematicWorld(level(), Config().rover_model(settled=True)), 4)
+    trap = Trap(KinematicWorld(level(), Config().rover_model()), 4)
     result = traverse(level(), Config(), world=trap)
     assert result.outcome == "unsafe_state"
     assert result.faults == ("tilt",)
@@ -158,7 +158,7 @@ def test_an_unsafe_state_ends_the_run() -> None:
 
 def test_unsafe_at_the_goal_is_no_success() -> None:
     clean = traverse(level(), Config())
-    trap = Trap(KinematicWorld(level(), Config().rover_model(settled=True)), len(clean.cycles))
+    trap = Trap(KinematicWorld(level(), Config().rover_model()), len(clean.cycles))
     assert traverse(level(), Config(), world=trap).outcome == "unsafe_state"
 
 

@@ -18,7 +18,7 @@ def ground(z: np.ndarray, resolution_m: float = 0.1) -> Terrain:
 
 
 def world(terrain: Terrain) -> KinematicWorld:
-    return KinematicWorld(terrain, Config().rover_model(settled=True))
+    return KinematicWorld(terrain, Config().rover_model())
 
 
 def level(nx: int = 160, ny: int = 120) -> Terrain:

@@ -16,7 +16,9 @@ double edge(double origin, double resolution, int i) noexcept {
 int cell_along(double origin, double resolution, int n, double value) noexcept {
   const double guess = (value - origin) / resolution + 0.5;
   if (!(guess >= -1.0 && guess <= static_cast<double>(n) + 1.0)) return -1;  // NaN fails too
-  int i = static_cast<int>(guess + 1.0) - 1;
+  // At first, beyond the last cell counts as in it: with n at its largest, an int holds no more.
+  const double last = static_cast<double>(n) - 1.0;
+  int i = static_cast<int>((guess < last ? guess : last) + 1.0) - 1;
   if (value < edge(origin, resolution, i)) {
     --i;
   } else if (value >= edge(origin, resolution, i + 1)) {

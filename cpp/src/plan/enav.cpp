@@ -8,9 +8,6 @@
 namespace mlnav {
 namespace {
 
-// Flat, known ground costs 1 per metre (costmap), and so does what lies beyond the map.
-constexpr double kOutsideCostPerM = 1.0;
-
 std::size_t size_of(int n) noexcept { return static_cast<std::size_t>(n); }
 
 // Coarse cells a map of this many cells can have, whatever its shape: ceil(n / k) <= n.
@@ -25,7 +22,9 @@ class StageTimer {
   StageTimer& operator=(const StageTimer&) = delete;
 
  private:
-  double now() const noexcept { return clock_.now_s != nullptr ? clock_.now_s(clock_.context) : 0.0; }
+  double now() const noexcept {
+    return clock_.now_s != nullptr ? clock_.now_s(clock_.context) : 0.0;
+  }
   Clock clock_;
   double* total_s_;
   double start_s_;
@@ -57,7 +56,8 @@ Fault validate(const EnavConfig& config) noexcept {
       {in(config.visit_cost_per_m, 0.0, 1e3), "visit_cost_per_m"},
       {in(config.visit_radius_m, 0.0, 10.0), "visit_radius_m"},
       {in(config.flip_cost, 0.0, 1e3), "flip_cost"},
-      {config.max_map_cells >= 1 && config.max_map_cells <= (std::size_t{1} << 26), "max_map_cells"},
+      {config.max_map_cells >= 1 && config.max_map_cells <= (std::size_t{1} << 26),
+       "max_map_cells"},
       {config.max_risk_cells <= (std::size_t{1} << 28), "max_risk_cells"},
   };
   for (const auto& rule : rules) {
@@ -88,9 +88,9 @@ std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
       static_cast<std::size_t>(std::floor(tree.arc_length_m / tree.ace_step_m + 0.5));
   const std::size_t poses = PathTree::kMaxTurnPoses + (turns * arcs + paths) * steps;
   const std::size_t coarse = max_coarse_cells(config);
-  return Arena::kAlignment + PathTree::memory_required(tree) + Arena::cost<Visit>(size_of(config.memory_poses)) +
-         6 * Arena::cost<float>(coarse) + 2 * Arena::cost<std::int32_t>(coarse) +
-         Arena::cost<double>(max_costmap_scratch(config)) +
+  return Arena::kAlignment + PathTree::memory_required(tree) +
+         Arena::cost<Visit>(size_of(config.memory_poses)) + 6 * Arena::cost<float>(coarse) +
+         2 * Arena::cost<std::int32_t>(coarse) + Arena::cost<double>(max_costmap_scratch(config)) +
          Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
          Arena::cost<Branch>(turns * arcs) + Arena::cost<float>(paths) +
          Arena::cost<std::int32_t>(paths) + Arena::cost<std::uint8_t>(poses);
@@ -294,13 +294,29 @@ void EnavPlanner::build_costs(const PlanRequest& request, Telemetry* telemetry) 
     const StageTimer timer(request.clock, &telemetry->stage_s[kStageRisk]);
     price_risk(risk_, price_);
     coarse_price(risk_, price_, costmap_.grid, extra_to_go_);
-    const float weight = static_cast<float>(config_.risk.weight_per_m * config_.risk.to_go_fraction);
+    const float weight =
+        static_cast<float>(config_.risk.weight_per_m * config_.risk.to_go_fraction);
     const int cells = costmap_.grid.cells();
     for (int i = 0; i < cells; ++i) extra_to_go_[i] *= weight;
   }
   const StageTimer timer(request.clock, &telemetry->stage_s[kStageCostToGo]);
   solve_cost_to_go(costmap_.grid, cost_with_memory_, has_risk_ ? extra_to_go_ : nullptr,
-                   request.goal, kOutsideCostPerM, to_go_scratch_, cost_to_go_);
+                   request.goal, typical_cost_per_m(), to_go_scratch_, cost_to_go_);
+}
+
+// What lies beyond the map is taken to cost what the map costs on average: were it cheaper, the nearest
+// way off the map would beat the way to the goal, and the more so the more risk or slope adds inside.
+double EnavPlanner::typical_cost_per_m() const noexcept {
+  double sum = 0.0;
+  int count = 0;
+  for (int i = 0; i < costmap_.grid.cells(); ++i) {
+    double cost = static_cast<double>(cost_with_memory_[i]);
+    if (has_risk_) cost += static_cast<double>(extra_to_go_[i]);
+    if (!std::isfinite(cost)) continue;
+    sum += cost;
+    ++count;
+  }
+  return count > 0 ? sum / count : 1.0;
 }
 
 // ---- ranking -------------------------------------------------------------------------------------
@@ -437,7 +453,8 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
       return false;
     }
     ++telemetry->ace_evaluations;
-    if (!checker_->is_safe(pose, &reasons) && reasons == 0) reasons = kBadPose;  // never trust silence
+    if (!checker_->is_safe(pose, &reasons) && reasons == 0)
+      reasons = kBadPose;  // never trust silence
   }
   verdict_[pose_id] = reasons == 0 ? kPassed : kFailed;
   for (int bit = 0; bit < kReasonCount; ++bit) telemetry->rejects[bit] += (reasons >> bit) & 1;
@@ -478,7 +495,6 @@ void EnavPlanner::search(PlanResult* result) noexcept {
 // Every pose is in the cache by now, or behind one that failed.
 bool EnavPlanner::search_short(PlanResult* result) noexcept {
   const int arcs = tree_.curvatures();
-  const int least = static_cast<int>(config_.commit_length_m / config_.tree.ace_step_m + 0.5);
   double best_cost = INFINITY;
   int best_path = -1;
   int best_count = 0;
@@ -496,7 +512,7 @@ bool EnavPlanner::search_short(PlanResult* result) noexcept {
         cost += config_.tree.ace_step_m * cost_at(pose.x_m, pose.y_m, pose.heading_rad);
         ++passed;
       }
-      if (passed < least) continue;
+      if (passed == 0) continue;
       const Pose2 end = pose_of(begin + passed - 1);
       cost += sample_cost_to_go(costmap_.grid, cost_to_go_, end.x_m, end.y_m);
       if (cost < best_cost) {

@@ -1,6 +1,7 @@
 #include "mlnav/rover/model.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace mlnav {
 namespace {
@@ -21,8 +22,8 @@ Fault validate(const RoverModel& model) noexcept {
   const RoverGeometry& g = model.geometry;
   const SafetyLimits& l = model.limits;
   const double r = g.wheel_radius_m;
-  constexpr double kSize = 20.0;     // no rover is larger
-  constexpr double kSmall = 1e-3;    // and no part of it smaller
+  constexpr double kSize = 20.0;            // no rover is larger
+  constexpr double kSmall = 1e-3;           // and no part of it smaller
   constexpr double kAngle = 44.999 * kDeg;  // verdicts compare sines of doubled angles
   const Rule rules[] = {
       {r, kSmall, 0.8, "wheel_radius_m"},
@@ -44,7 +45,8 @@ Fault validate(const RoverModel& model) noexcept {
       {l.tilt_max_rad, kSmall, kAngle, "tilt_max_rad"},
       {l.bogie_max_rad, kSmall, kAngle, "bogie_max_rad"},
       {l.differential_max_rad, kSmall, kAngle, "differential_max_rad"},
-      {l.relief_max_m, kSmall, kSize, "relief_max_m"},
+      {l.wheel_drop_max_m, kSmall, kSize, "wheel_drop_max_m"},
+      {l.relief_max_m, kSmall, std::numeric_limits<double>::infinity(), "relief_max_m"},
   };
   for (const Rule& rule : rules) {
     if (!inside(rule)) return {Status::kConfigBad, rule.field};

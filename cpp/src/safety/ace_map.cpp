@@ -5,8 +5,8 @@
 namespace mlnav {
 namespace {
 
-constexpr int kBlock = 64;       // cells of a row handled together: all filters stay in L1
-constexpr int kMaxRuns = 512;    // rows of the six wheel boxes together
+constexpr int kBlock = 64;        // cells of a row handled together: all filters stay in L1
+constexpr int kMaxRuns = 512;     // rows of the six wheel boxes together
 constexpr int kMaxRunCells = 64;  // two overlapping runs of 32
 
 struct Run {

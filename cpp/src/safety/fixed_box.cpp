@@ -51,7 +51,8 @@ Fault FixedBoxChecker::init(const RoverModel& model, const FixedBoxConfig& confi
   known_ = arena->take<float>(max_map_cells + kReadAhead);
   block_max_ = arena->take<float>(max_map_cells + kReadAhead);
   scratch_ = arena->take<float>(max_map_cells + kReadAhead);
-  if (known_ == nullptr || block_max_ == nullptr || scratch_ == nullptr) return {Status::kArenaTooSmall, ""};
+  if (known_ == nullptr || block_max_ == nullptr || scratch_ == nullptr)
+    return {Status::kArenaTooSmall, ""};
   max_map_cells_ = max_map_cells;
   model_ = model;
   config_ = config;
@@ -199,10 +200,14 @@ namespace {
 // Row lengths 0 to 8: which of eight lanes lie beyond.
 constexpr std::uint32_t kOff = 0xFFFFFFFFU;
 alignas(16) constexpr std::uint32_t kBeyond[9][8] = {
-    {kOff, kOff, kOff, kOff, kOff, kOff, kOff, kOff}, {0, kOff, kOff, kOff, kOff, kOff, kOff, kOff},
-    {0, 0, kOff, kOff, kOff, kOff, kOff, kOff},       {0, 0, 0, kOff, kOff, kOff, kOff, kOff},
-    {0, 0, 0, 0, kOff, kOff, kOff, kOff},             {0, 0, 0, 0, 0, kOff, kOff, kOff},
-    {0, 0, 0, 0, 0, 0, kOff, kOff},                   {0, 0, 0, 0, 0, 0, 0, kOff},
+    {kOff, kOff, kOff, kOff, kOff, kOff, kOff, kOff},
+    {0, kOff, kOff, kOff, kOff, kOff, kOff, kOff},
+    {0, 0, kOff, kOff, kOff, kOff, kOff, kOff},
+    {0, 0, 0, kOff, kOff, kOff, kOff, kOff},
+    {0, 0, 0, 0, kOff, kOff, kOff, kOff},
+    {0, 0, 0, 0, 0, kOff, kOff, kOff},
+    {0, 0, 0, 0, 0, 0, kOff, kOff},
+    {0, 0, 0, 0, 0, 0, 0, kOff},
     {0, 0, 0, 0, 0, 0, 0, 0}};
 
 }  // namespace
@@ -272,9 +277,10 @@ FixedBoxChecker::PanelCells FixedBoxChecker::panel_cells(const CellPose& pose) c
 Reasons FixedBoxChecker::check_relief(const WheelBoxes& boxes) const noexcept {
   double relief = 0.0;
   for (int i = 0; i < kWheels; ++i) {
-    relief = larger(relief, static_cast<double>(boxes.hi_m[i]) - static_cast<double>(boxes.lo_m[i]));
+    relief =
+        larger(relief, static_cast<double>(boxes.hi_m[i]) - static_cast<double>(boxes.lo_m[i]));
   }
-  return relief > model_.limits.relief_max_m ? Reasons{kRelief} : Reasons{0};
+  return relief > model_.limits.wheel_drop_max_m ? Reasons{kRelief} : Reasons{0};
 }
 
 // False where a corner of the boxes is beyond the linkage.
@@ -350,8 +356,8 @@ bool FixedBoxChecker::bound_attitude(const WheelBoxes& boxes, Attitude* out) con
   out->roll_lo = {sin_lo, std::sqrt(1.0 - sin_lo * sin_lo)};
   out->pivot_hi_m = static_cast<double>(datum) + 0.5 * (z_left_hi + z_right_hi);
   out->pivot_lo_m = static_cast<double>(datum) + 0.5 * (z_left_lo + z_right_lo);
-  out->cos_tilt = smaller(out->pitch_lo.cos, out->pitch_hi.cos) *
-                  smaller(out->roll_lo.cos, out->roll_hi.cos);
+  out->cos_tilt =
+      smaller(out->pitch_lo.cos, out->pitch_hi.cos) * smaller(out->roll_lo.cos, out->roll_hi.cos);
   return true;
 }
 
@@ -477,10 +483,10 @@ AceReport FixedBoxChecker::report(const Pose2& pose) const noexcept {
   unsigned reasons = check_relief(boxes);
   out.relief_max_m = 0.0;
   for (int i = 0; i < kWheels; ++i) {
-    out.relief_max_m = larger(out.relief_max_m, static_cast<double>(boxes.hi_m[i]) -
-                                                    static_cast<double>(boxes.lo_m[i]));
+    out.relief_max_m = larger(
+        out.relief_max_m, static_cast<double>(boxes.hi_m[i]) - static_cast<double>(boxes.lo_m[i]));
   }
-  out.margin_relief_m = model_.limits.relief_max_m - out.relief_max_m;
+  out.margin_relief_m = model_.limits.wheel_drop_max_m - out.relief_max_m;
   out.lookups = kPanels;
   out.inner_steps = 1;
   Attitude a;
@@ -500,8 +506,7 @@ AceReport FixedBoxChecker::report(const Pose2& pose) const noexcept {
   out.bogie_left_rad = range(a.bogie_lo[0], a.bogie_hi[0]);
   out.bogie_right_rad = range(a.bogie_lo[1], a.bogie_hi[1]);
   out.origin_z_m = origin_z_m(a);
-  out.tilt_max_rad =
-      det_atan2(std::sqrt(larger(1.0 - a.cos_tilt * a.cos_tilt, 0.0)), a.cos_tilt);
+  out.tilt_max_rad = det_atan2(std::sqrt(larger(1.0 - a.cos_tilt * a.cos_tilt, 0.0)), a.cos_tilt);
   const double clearance = clearance_m(bound_pan(a), panel_cells(at), at);
   if (clearance == kUnknownClearance) {
     reasons |= kUnknown;

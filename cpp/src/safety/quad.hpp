@@ -31,12 +31,14 @@ MLNAV_INLINE Quad chain_sqrt(Quad a) noexcept { return {_mm_sqrt_ps(a.v)}; }
 MLNAV_INLINE Quad larger(Quad a, Quad b) noexcept { return {_mm_max_ps(a.v, b.v)}; }
 MLNAV_INLINE Quad smaller(Quad a, Quad b) noexcept { return {_mm_min_ps(a.v, b.v)}; }
 MLNAV_INLINE bool all_within(Quad a, float lo, float hi) noexcept {
-  const __m128 in = _mm_and_ps(_mm_cmpge_ps(a.v, _mm_set1_ps(lo)), _mm_cmple_ps(a.v, _mm_set1_ps(hi)));
+  const __m128 in =
+      _mm_and_ps(_mm_cmpge_ps(a.v, _mm_set1_ps(lo)), _mm_cmple_ps(a.v, _mm_set1_ps(hi)));
   return _mm_movemask_ps(in) == 15;
 }
 // Lanes whose mask has all bits set become NaN.
 MLNAV_INLINE Quad blot(Quad a, const std::uint32_t* mask) noexcept {
-  return {_mm_or_ps(a.v, _mm_castsi128_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(mask))))};
+  return {
+      _mm_or_ps(a.v, _mm_castsi128_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(mask))))};
 }
 MLNAV_INLINE float largest(Quad a) noexcept {
   const __m128 two = _mm_max_ps(a.v, _mm_movehl_ps(a.v, a.v));
@@ -103,11 +105,21 @@ MLNAV_INLINE float smallest(Quad a) noexcept {
 #endif
 
 // The chain's constants are float64.
-MLNAV_INLINE Quad operator+(Quad a, double b) noexcept { return a + all_four(static_cast<float>(b)); }
-MLNAV_INLINE Quad operator-(Quad a, double b) noexcept { return a - all_four(static_cast<float>(b)); }
-MLNAV_INLINE Quad operator*(Quad a, double b) noexcept { return a * all_four(static_cast<float>(b)); }
-MLNAV_INLINE Quad operator-(double a, Quad b) noexcept { return all_four(static_cast<float>(a)) - b; }
-MLNAV_INLINE Quad operator*(double a, Quad b) noexcept { return all_four(static_cast<float>(a)) * b; }
+MLNAV_INLINE Quad operator+(Quad a, double b) noexcept {
+  return a + all_four(static_cast<float>(b));
+}
+MLNAV_INLINE Quad operator-(Quad a, double b) noexcept {
+  return a - all_four(static_cast<float>(b));
+}
+MLNAV_INLINE Quad operator*(Quad a, double b) noexcept {
+  return a * all_four(static_cast<float>(b));
+}
+MLNAV_INLINE Quad operator-(double a, Quad b) noexcept {
+  return all_four(static_cast<float>(a)) - b;
+}
+MLNAV_INLINE Quad operator*(double a, Quad b) noexcept {
+  return all_four(static_cast<float>(a)) * b;
+}
 
 MLNAV_INLINE bool chain_is_sine(Quad a) noexcept { return all_within(a, -1.0F, 1.0F); }
 

@@ -78,8 +78,9 @@ Fault validate(const PathTreeConfig& config) noexcept {
 
 std::size_t PathTree::memory_required(const PathTreeConfig& config) noexcept {
   if (!validate(config).ok()) return 0;
-  const std::size_t arcs = static_cast<std::size_t>(config.curvature_count) *
-                           static_cast<std::size_t>(steps_of(config.arc_length_m, config.ace_step_m));
+  const std::size_t arcs =
+      static_cast<std::size_t>(config.curvature_count) *
+      static_cast<std::size_t>(steps_of(config.arc_length_m, config.ace_step_m));
   return Arena::cost<double>(PathTree::kMaxTurnPoses) + Arena::cost<ArcPose>(arcs);
 }
 
@@ -131,8 +132,8 @@ double PathTree::turn_pose_angle_rad(int pose_id) const noexcept { return turn_a
 Pose2 along_arc(const Pose2& start, double curvature_per_m, double s_m) noexcept {
   // Chord of the arc: length s sinc(turned / 2), at half the turn.
   const double half = 0.5 * curvature_per_m * s_m;
-  const double chord = std::fabs(half) < 1e-4 ? s_m * (1.0 - half * half / 6.0)
-                                              : s_m * det_sincos(half).sin / half;
+  const double chord =
+      std::fabs(half) < 1e-4 ? s_m * (1.0 - half * half / 6.0) : s_m * det_sincos(half).sin / half;
   const SinCos direction = det_sincos(start.heading_rad + half);
   return {start.x_m + chord * direction.cos, start.y_m + chord * direction.sin,
           start.heading_rad + 2.0 * half};

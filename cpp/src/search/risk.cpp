@@ -6,7 +6,7 @@ namespace mlnav {
 namespace {
 
 float clamp_risk(float p) noexcept {
-  if (!(p > 0.0F)) return 0.0F;              // NaN, -inf and negatives
+  if (!(p > 0.0F)) return 0.0F;                             // NaN, -inf and negatives
   if (p > kMaxRisk) return p < INFINITY ? kMaxRisk : 0.0F;  // +inf says nothing either
   return p;
 }
@@ -16,8 +16,7 @@ float clamp_risk(float p) noexcept {
 Status validate(const RiskView& risk) noexcept {
   const bool shape = risk.p != nullptr && risk.bins > 0 && risk.nx > 0 && risk.ny > 0;
   const bool place = std::isfinite(risk.origin_x_m) && std::isfinite(risk.origin_y_m) &&
-                     risk.resolution_m >= kMinResolution_m &&
-                     risk.resolution_m <= kMaxResolution_m;
+                     risk.resolution_m >= kMinResolution_m && risk.resolution_m <= kMaxResolution_m;
   return shape && place ? Status::kOk : Status::kRiskBadShape;
 }
 
@@ -71,7 +70,9 @@ void coarse_price(const RiskView& risk, const float* price, const CoarseGrid& gr
       const double x = grid.origin_x_m + cx * grid.resolution_m;
       const double y = grid.origin_y_m + cy * grid.resolution_m;
       // Risk cells whose centres lie inside the coarse cell; the nearest one where none does.
-      const auto index = [&risk](double v, double origin) { return (v - origin) / risk.resolution_m; };
+      const auto index = [&risk](double v, double origin) {
+        return (v - origin) / risk.resolution_m;
+      };
       double x0 = std::ceil(index(x - half, risk.origin_x_m));
       double x1 = std::ceil(index(x + half, risk.origin_x_m)) - 1.0;
       double y0 = std::ceil(index(y - half, risk.origin_y_m));

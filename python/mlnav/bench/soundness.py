@@ -169,7 +169,7 @@ def run_task(task: _Task) -> dict[str, Counter[str]]:
     terrain_seed, pose_seed = root.spawn(2)
     terrain = task.case.make(terrain_seed)
     rng = np.random.default_rng(pose_seed)
-    model = task.config.rover_model(settled=True)
+    model = task.config.rover_model()
     grid = HeightMap.of(terrain).grid
     poses = random_poses(terrain, model, task.poses, rng)
     settled = settle_twice(grid, model, poses, rng)

@@ -95,7 +95,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
     """The world that a configuration names."""
     return KinematicWorld(
         terrain,
-        config.rover_model(settled=True),
+        config.rover_model(),
         settle_step_m=config.world.settle_step_m,
         settle_turn_rad=math.radians(config.world.settle_turn_deg),
     )

@@ -5,16 +5,17 @@
 #include <cstdint>
 
 #include "mlnav/ground/grid.hpp"
+#include "mlnav/math.hpp"
 
 namespace mlnav {
 
 struct CostmapConfig {
-  int coarsening = 4;                // heightmap cells per costmap cell, each way (0.1 -> 0.4 m)
-  double patch_half_width_m = 1.0;   // plane fit over a square of this half width: rover-sized
-  double tilt_scale_rad = 0.349066;  // 20 deg: cost per metre = 1 + (tilt/scale)^2 + rough/scale
+  int coarsening = 4;                 // heightmap cells per costmap cell, each way (0.1 -> 0.4 m)
+  double patch_half_width_m = 1.0;    // plane fit over a square of this half width: rover-sized
+  double tilt_scale_rad = 20 * kDeg;  // 20 deg: cost per metre = 1 + (tilt/scale)^2 + rough/scale
   double roughness_scale_m = 0.08;
-  double tilt_limit_rad = 0.523599;  // 30 deg: steeper patches cost infinity
-  double unknown_cost = 1.4;         // per metre over unseen cells: above known flat ground
+  double tilt_limit_rad = 30 * kDeg;  // 30 deg: steeper patches cost infinity
+  double unknown_cost = 1.4;          // per metre over unseen cells: above known flat ground
 };
 
 Fault validate(const CostmapConfig& config) noexcept;

@@ -19,16 +19,16 @@ struct EnavConfig {
   double turn_cost_per_rad = 1.6;  // and per radian
   double commit_length_m = 1.0;    // a multiple of ace_step_m, at most one arc
   double commit_turn_rad = 30 * kDeg;
-  // When no whole path passes, the best passing start of one may still be driven: turn and first arc,
-  // as far as its poses passed, at least commit_length_m. Costs no evaluation: they are all cached.
+  // When no whole path passes, the best passing start of one may still be driven: turn and first arc, as
+  // far as its poses passed, however short. Costs no evaluation: they are all cached.
   bool short_paths = true;
   std::int64_t overthink_evaluations = 275;
   // Memory between cycles. Every pose at which a cycle began raises the cost per metre around it, for
   // paths and for cost-to-go alike, so that a pocket fills up until its way out is the cheaper one.
-  int memory_poses = 256;            // remembered (ring); 0 switches memory off
-  double visit_cost_per_m = 0.5;    // per remembered visit
+  int memory_poses = 256;         // remembered (ring); 0 switches memory off
+  double visit_cost_per_m = 0.5;  // per remembered visit
   double visit_radius_m = 0.8;
-  double flip_cost = 2.0;            // turning against the turn committed just before
+  double flip_cost = 2.0;  // turning against the turn committed just before
   // Sizes that memory is reserved for.
   std::size_t max_map_cells = 512 * 512;
   std::size_t max_risk_cells = 16 * 160 * 160;  // bins x cells
@@ -52,7 +52,9 @@ class EnavPlanner final : public Planner {
   // Inspection of the last cycle, for pictures and tests.
   float path_cost(int path) const noexcept { return path_cost_[path]; }  // +inf: not ranked
   enum Verdict : std::uint8_t { kNotEvaluated, kPassed, kFailed };
-  Verdict pose_verdict(int pose_id) const noexcept { return static_cast<Verdict>(verdict_[pose_id]); }
+  Verdict pose_verdict(int pose_id) const noexcept {
+    return static_cast<Verdict>(verdict_[pose_id]);
+  }
   // Ids of the poses of a path after the start, in order; at most PlanResult::kMaxPathPoses - 1.
   // A path that reaches the goal ends there.
   int path_pose_ids(int path, std::int32_t* ids) const noexcept;
@@ -75,6 +77,7 @@ class EnavPlanner final : public Planner {
   void remember(const Pose2& pose) noexcept;
   void add_visits() noexcept;
   void build_costs(const PlanRequest& request, Telemetry* telemetry) noexcept;
+  double typical_cost_per_m() const noexcept;
   void rank(Telemetry* telemetry) noexcept;
   double arc_cost(const Branch& from, int arc, bool* reached_goal) const noexcept;
   double cost_at(double x_m, double y_m, double heading_rad) const noexcept;

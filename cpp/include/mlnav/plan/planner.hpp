@@ -11,13 +11,13 @@
 namespace mlnav {
 
 struct PlanRequest {
-  GridView map;              // local heightmap around the rover
-  Pose2 pose;                // of the rover, inside the map
-  Point2 goal;               // inside the map or not
+  GridView map;  // local heightmap around the rover
+  Pose2 pose;    // of the rover, inside the map
+  Point2 goal;   // inside the map or not
   double goal_tolerance_m = 1.0;
   const RiskView* risk = nullptr;          // optional heuristic
   const std::uint8_t* keep_out = nullptr;  // optional, map's shape, nonzero = forbidden
-  std::int64_t ace_budget = -1;            // checker calls this cycle may spend; negative: unlimited
+  std::int64_t ace_budget = -1;  // checker calls this cycle may spend; negative: unlimited
   Clock clock;
 };
 

@@ -98,10 +98,10 @@ bool solve_sides(const Linkage& k, const T h[kWheels], T sin_roll, T cos_roll, S
 // Attitude and suspension of the rover on six wheel heights.
 template <typename T>
 struct ChainState {
-  T roll_rad, pitch_rad;   // left side up, nose up
-  T differential_rad;      // left rocker relative to the body; the right one is its negative
+  T roll_rad, pitch_rad;  // left side up, nose up
+  T differential_rad;     // left rocker relative to the body; the right one is its negative
   T bogie_left_rad, bogie_right_rad;  // relative to their rockers
-  T origin_z_m;            // rover frame's origin
+  T origin_z_m;                       // rover frame's origin
   T sin_roll, cos_roll, sin_pitch, cos_pitch;
 };
 
@@ -147,8 +147,7 @@ void side_axles(const Linkage& k, const SideState<T>& side, T sin_pitch, T cos_p
 
 template <typename T>
 WheelPositions<T> wheel_positions(const Linkage& k, const SideState<T>& left,
-                                  const SideState<T>& right,
-                                  const ChainState<T>& state) noexcept {
+                                  const SideState<T>& right, const ChainState<T>& state) noexcept {
   const RoverGeometry& g = k.g;
   const double y[3] = {g.front_y_m, g.middle_y_m, g.rear_y_m};
   WheelPositions<T> p;

@@ -6,6 +6,8 @@
 // and the rear wheel. Left and right sides mirror each other.
 #pragma once
 
+#include <limits>
+
 #include "mlnav/math.hpp"
 #include "mlnav/status.hpp"
 
@@ -31,17 +33,20 @@ struct RoverGeometry {
 
 // A pose is unsafe when any of these is exceeded.
 struct SafetyLimits {
-  double clearance_min_m = 0.20;     // belly pan above ground
-  double tilt_max_rad = 25 * kDeg;   // body z axis against the vertical
-  double bogie_max_rad = 17 * kDeg;  // |bogie angle relative to its rocker|
+  double clearance_min_m = 0.20;           // belly pan above ground
+  double tilt_max_rad = 25 * kDeg;         // body z axis against the vertical
+  double bogie_max_rad = 17 * kDeg;        // |bogie angle relative to its rocker|
   double differential_max_rad = 7 * kDeg;  // |rocker angle relative to the body|
-  double relief_max_m = 0.30;  // height span under a wheel: its footprint, or its box (fixed_box)
+  // Height span of the ground about a wheel, two ways. ENav's wheel drop is the span of a checker's whole
+  // wheel box; a settled wheel has no box, and the ground it stands on spans its footprint.
+  double wheel_drop_max_m = 0.30;  // of the box: fixed_box
+  double relief_max_m = 0.30;      // of the footprint: settled states; infinite for no limit
 
   // After Curiosity's operating limits (facts.md section 2).
   static constexpr SafetyLimits flight_like() noexcept { return {}; }
   // Reproduces the difficulty published for ENav with the fixed-box checker (measured.md).
   static constexpr SafetyLimits enav_like() noexcept {
-    return {0.06, 30 * kDeg, 25 * kDeg, 12 * kDeg, 0.22};
+    return {0.06, 30 * kDeg, 25 * kDeg, 12 * kDeg, 0.22, std::numeric_limits<double>::infinity()};
   }
 };
 

@@ -17,12 +17,12 @@ enum Reason : Reasons {
   kBogie = 1 << 1,
   kDifferential = 1 << 2,
   kClearance = 1 << 3,
-  kRelief = 1 << 4,      // wheel drop: height span under a wheel
-  kMechanical = 1 << 5,  // beyond what the linkage can take
-  kUnknown = 1 << 6,     // unknown ground under a wheel or the pan
-  kBorder = 1 << 7,      // too close to the map's border to tell
-  kNotSettled = 1 << 8,  // settling did not converge
-  kBadPose = 1 << 9,     // not finite, or heading too large
+  kRelief = 1 << 4,        // height span about a wheel: wheel drop of a box, relief of a footprint
+  kMechanical = 1 << 5,    // beyond what the linkage can take
+  kUnknown = 1 << 6,       // unknown ground under a wheel or the pan
+  kBorder = 1 << 7,        // too close to the map's border to tell
+  kNotSettled = 1 << 8,    // settling did not converge
+  kBadPose = 1 << 9,       // not finite, or heading too large
   kKeepOutZone = 1 << 10,  // set by the planner: inside a keep-out zone
 };
 inline constexpr int kReasonCount = 11;

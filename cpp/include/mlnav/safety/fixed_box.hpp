@@ -71,8 +71,8 @@ class FixedBoxChecker final : public AceChecker {
     struct Angle {
       double sin, cos;
     };
-    Angle bogie_lo[2], bogie_hi[2];  // relative to the rocker; left, right
-    bool bogie_beyond;               // any of them is beyond its limit
+    Angle bogie_lo[2], bogie_hi[2];                        // relative to the rocker; left, right
+    bool bogie_beyond;                                     // any of them is beyond its limit
     Angle double_differential_lo, double_differential_hi;  // of twice the differential
     Angle pitch_lo, pitch_hi;
     Angle roll_lo, roll_hi;
@@ -116,7 +116,7 @@ class FixedBoxChecker final : public AceChecker {
   double sin_bogie_max_ = 0.0;
   double sin_double_differential_max_ = 0.0;
   double cos_tilt_max_ = 0.0;
-  double panel_x_m_[kPanelsAlong + 1] = {};  // edges, rear to front
+  double panel_x_m_[kPanelsAlong + 1] = {};   // edges, rear to front
   double panel_y_m_[kPanelsAcross + 1] = {};  // edges, right to left
 
   GridView map_;

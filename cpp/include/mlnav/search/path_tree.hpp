@@ -18,11 +18,11 @@ struct PathTreeConfig {
   int turn_count = 14;
   // Closed under taking 30 deg off, the part of a turn that is committed: what is left of a turn is again
   // a candidate, so that a rover half way round does not find its goal out of reach and turn back.
-  double turn_rad[kMaxTurns] = {0.0,         10 * kDeg,   -10 * kDeg, 20 * kDeg,  -20 * kDeg,
-                                40 * kDeg,   -40 * kDeg,  70 * kDeg,  -70 * kDeg, 100 * kDeg,
+  double turn_rad[kMaxTurns] = {0.0,         10 * kDeg,  -10 * kDeg,  20 * kDeg,  -20 * kDeg,
+                                40 * kDeg,   -40 * kDeg, 70 * kDeg,   -70 * kDeg, 100 * kDeg,
                                 -100 * kDeg, 130 * kDeg, -130 * kDeg, 160 * kDeg};
   int curvature_count = 11;
-  double curvature_per_m[kMaxCurvatures] = {0.0,     1 / 15.0,  -1 / 15.0, 2 / 15.0,
+  double curvature_per_m[kMaxCurvatures] = {0.0,       1 / 15.0, -1 / 15.0, 2 / 15.0,
                                             -2 / 15.0, 3 / 15.0, -3 / 15.0, 4 / 15.0,
                                             -4 / 15.0, 5 / 15.0, -5 / 15.0};
   double arc_length_m = 3.0;

@@ -32,8 +32,8 @@ double risk_price(float p) noexcept;
 
 // How risk enters costs.
 struct RiskPricing {
-  double weight_per_m = 10.0;      // path cost per metre = weight * -log(1 - p)
-  double to_go_fraction = 0.3;     // of that weight, in the cost-to-go (mean over headings)
+  double weight_per_m = 10.0;   // path cost per metre = weight * -log(1 - p)
+  double to_go_fraction = 0.3;  // of that weight, in the cost-to-go (mean over headings)
 };
 
 // price[bin][iy][ix] = risk_price(p): done once a cycle, so that sampling needs no logarithm.
