@@ -26,6 +26,13 @@ step(install ${CMAKE_COMMAND} --install "${BUILD}" --component core --prefix "${
 build_against_install(consumer "${CONSUMER}" "-DMLNAV_EXPECTED_VERSION=${VERSION}")
 step("run consumer" "${WORK}/consumer/consumer")
 build_against_install(examples "${EXAMPLES}")
+file(GLOB programs "${WORK}/examples/example_*")
+foreach(program IN LISTS programs)
+  cmake_path(GET program FILENAME name)
+  if(NOT name MATCHES "\\.")
+    step("run ${name}" "${program}")
+  endif()
+endforeach()
 
 # The flag has to reach whoever compiles the headers, see MlnavCompile.cmake.
 file(READ "${WORK}/consumer/compile_commands.json" commands)

@@ -48,11 +48,11 @@ Line sum_line(const float* z, int count, double datum) noexcept {
   line.n = n;
   line.j = 0.5 * n * (n - 1.0);
   line.jj = n * (n - 1.0) * (2.0 * n - 1.0) / 6.0;
-  if (line.z == line.z) return line;
+  if (!std::isnan(line.z)) return line;
 
   line = Line{};  // again, over the known ones
   for (int j = 0; j < count; ++j) {
-    if (!(z[j] == z[j])) continue;
+    if (std::isnan(z[j])) continue;
     const double height = static_cast<double>(z[j]) - datum;
     const double at = static_cast<double>(j);
     line.n += 1.0;
@@ -110,7 +110,7 @@ Plane fit_plane(const Moments& sums) noexcept {
 
 double first_known(const GridView& grid) noexcept {
   for (std::size_t i = 0; i < grid.cells(); ++i) {
-    if (grid.z[i] == grid.z[i]) return static_cast<double>(grid.z[i]);
+    if (!std::isnan(grid.z[i])) return static_cast<double>(grid.z[i]);
   }
   return 0.0;
 }
@@ -133,10 +133,12 @@ void sum_blocks(const GridView& grid, int k, const CoarseGrid& coarse, double* p
     for (int cx = 0; cx < coarse.nx; ++cx) {
       const BlockExtent e = block_extent(grid, k, cx, cy);
       Moments sums;
+      const int middle_x = grid.nx / 2;  // moments about the map's middle, where they are smallest
+      const int middle_y = grid.ny / 2;
       for (int y = e.y0; y < e.y1; ++y) {
         const float* row = grid.z + static_cast<std::size_t>(y) * static_cast<std::size_t>(grid.nx);
-        add_line(sum_line(row + e.x0, e.x1 - e.x0, datum), static_cast<double>(e.x0 - grid.nx / 2),
-                 static_cast<double>(y - grid.ny / 2), &sums);
+        add_line(sum_line(row + e.x0, e.x1 - e.x0, datum), static_cast<double>(e.x0 - middle_x),
+                 static_cast<double>(y - middle_y), &sums);
       }
       for (int m = 0; m < kMoments; ++m) planes[m * cells + cy * coarse.nx + cx] = sums.of[m];
     }
@@ -222,7 +224,7 @@ bool sobel_square(const GridView& grid, int x, int y, double* square) noexcept {
   const double dy = rise(low[-1], high[-1]) + 2.0 * rise(low[0], high[0]) + rise(low[1], high[1]);
   const double run = 8.0 * grid.resolution_m;
   *square = (dx * dx + dy * dy) / (run * run);
-  return *square == *square;
+  return !std::isnan(*square);
 }
 
 }  // namespace

@@ -533,8 +533,7 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   const int arcs = tree_.curvatures();
   const int turn = path / (arcs * arcs);
   std::int32_t ids[PlanResult::kMaxPathPoses];
-  path_pose_ids(path, ids);
-  const int count = pose_count;
+  const int count = std::min(pose_count, path_pose_ids(path, ids));
   result->outcome = Outcome::kPath;
   result->path_index = path;
   result->path_cost = static_cast<double>(path_cost_[path]);
@@ -559,7 +558,7 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   const int committed = std::min(count, static_cast<int>(std::floor(steps + 0.5)));
   result->commit.curvature_per_m = config_.tree.curvature_per_m[path / arcs % arcs];
   result->commit.length_m = committed * config_.tree.ace_step_m;
-  result->commit_end = pose_of(ids[committed - 1]);
+  result->commit_end = result->path[committed].pose;
   last_turn_sign_ = 0;
 }
 

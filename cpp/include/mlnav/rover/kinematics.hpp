@@ -168,8 +168,8 @@ WheelPositions<T> wheel_positions(const Linkage& k, const SideState<T>& left,
 // Exact state of the rover on six wheel contact heights (world, Wheel order): roll by a safeguarded
 // secant iteration to |z_D,left - z_D,right| < 1e-12 m. kOutOfMechanicalRange or kNotConverged
 // otherwise. `positions` may be null.
-Status solve_chain(const Linkage& linkage, const double heights_m[kWheels],
-                   ChainState<double>* state, WheelPositions<double>* positions) noexcept;
+Status solve_chain(const Linkage& k, const double heights_m[kWheels], ChainState<double>* state,
+                   WheelPositions<double>* positions) noexcept;
 
 // Tilt of the body's z axis from the vertical.
 double tilt_rad(const ChainState<double>& state) noexcept;

@@ -99,7 +99,7 @@ class FixedBoxChecker final : public AceChecker {
   bool read_boxes(const CellPose& pose, WheelBoxes* boxes) const noexcept;
   PanelCells panel_cells(const CellPose& pose) const noexcept;
   Reasons check_relief(const WheelBoxes& boxes) const noexcept;
-  bool bound_attitude(const WheelBoxes& boxes, Attitude* attitude) const noexcept;
+  bool bound_attitude(const WheelBoxes& boxes, Attitude* out) const noexcept;
   Reasons check_attitude(const Attitude& attitude) const noexcept;
   PanBounds bound_pan(const Attitude& attitude) const noexcept;
   double clearance_m(const PanBounds& pan, const PanelCells& cells,
@@ -107,7 +107,7 @@ class FixedBoxChecker final : public AceChecker {
   Bounds origin_z_m(const Attitude& attitude) const noexcept;
   // `panels`: the pose's panel cells if they are known already, else null.
   Reasons judge_boxes(const WheelBoxes& boxes, const PanelCells* panels,
-                      const CellPose& pose) const noexcept;
+                      const CellPose& at) const noexcept;
 
   RoverModel model_;
   FixedBoxConfig config_;
