@@ -35,8 +35,9 @@ help: ## This list
 .PHONY: install
 install: $(VENV)/.installed ## Create .venv and install mlnav into it, editable (the default)
 
-# TERRAIN: a recipe (name or YAML file) or an elevation GeoTIFF. Recipes name their start and goal;
-# a GeoTIFF needs START=X,Y and GOAL=X,Y.
+# TERRAIN: a recipe (name or YAML file) or an elevation GeoTIFF. Recipes name their start and goal; on a
+# GeoTIFF they are two safe places of its middle, as far apart as there are, unless START=X,Y and
+# GOAL=X,Y say otherwise.
 TERRAIN ?= terrains/demo.yaml
 OUT ?= out/demo
 SEED ?= 1

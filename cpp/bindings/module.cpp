@@ -19,6 +19,7 @@
 #include "mlnav/safety/ace_map.hpp"
 #include "mlnav/safety/fixed_box.hpp"
 #include "mlnav/safety/settle_checker.hpp"
+#include "mlnav/safety/verified.hpp"
 #include "mlnav/search/cost_to_go.hpp"
 
 namespace py = pybind11;
@@ -190,6 +191,12 @@ class Checker {
     out->checker_ = &out->settle_;
     return out;
   }
+  static std::shared_ptr<Checker> verified(const RoverModel& model, const VerifiedConfig& config) {
+    auto out = std::shared_ptr<Checker>(new Checker("verified"));
+    require(out->verified_.init(model, config));
+    out->checker_ = &out->verified_;
+    return out;
+  }
 
   void set_map(std::shared_ptr<Grid> grid) {
     const auto status = [&] {
@@ -281,6 +288,7 @@ class Checker {
   Memory memory_;
   FixedBoxChecker fixed_box_;
   SettleChecker settle_;
+  VerifiedChecker verified_;
   AceChecker* checker_ = nullptr;
   std::shared_ptr<Grid> grid_;
 };
@@ -670,6 +678,10 @@ PYBIND11_MODULE(_core, m) {
         .def(py::init<>()) FIELD(half_length_m) FIELD(half_width_m);
   }
   {
+    using Self = VerifiedConfig;
+    py::class_<Self>(m, "VerifiedConfig").def(py::init<>()) FIELD(enclosed_m) FIELD(max_tries);
+  }
+  {
     using Self = CostmapConfig;
     py::class_<Self>(m, "CostmapConfig")
         .def(py::init<>()) FIELD(coarsening) FIELD(patch_half_width_m) FIELD(tilt_scale_rad)
@@ -762,6 +774,7 @@ PYBIND11_MODULE(_core, m) {
       .def_static("fixed_box", &Checker::fixed_box, py::arg("model"), py::arg("config"),
                   py::arg("max_map_cells"))
       .def_static("settle", &Checker::settle, py::arg("model"))
+      .def_static("verified", &Checker::verified, py::arg("model"), py::arg("config"))
       .def_property_readonly("name", &Checker::name)
       .def_property_readonly("model", [](const Checker& self) { return self.model(); })
       .def("set_map", &Checker::set_map, py::arg("grid"))

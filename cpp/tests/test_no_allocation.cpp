@@ -229,5 +229,34 @@ TEST_F(NoAllocation, MapsAndCosts) {
             0);
 }
 
+// What memory_required() says is enough at any address; less is refused, and so are larger maps.
+TEST(CheckerMemory, IsSizedExactly) {
+  constexpr std::size_t kCells = 60 * 50;
+  const maps::Terrain fits(60, 50, 0.2);
+  const maps::Terrain larger(60, 51, 0.2);
+  const std::size_t box_bytes = FixedBoxChecker::memory_required(kCells);
+  const std::size_t mapper_bytes = AceMapper::memory_required(kCells);
+  std::vector<Reasons> reasons(2 * kCells);
+  for (std::size_t shift = 0; shift < 64; shift += 3) {
+    // Blocks of exactly that size, so that a sanitizer sees a cell too many.
+    std::vector<unsigned char> memory(box_bytes + shift);
+    std::vector<unsigned char> mapper_memory(mapper_bytes + shift);
+    Arena arena(memory.data() + shift, box_bytes);
+    Arena mapper_arena(mapper_memory.data() + shift, mapper_bytes);
+    FixedBoxChecker checker;
+    ASSERT_TRUE(checker.init(RoverModel{}, {}, kCells, &arena).ok()) << shift;
+    EXPECT_EQ(checker.set_map(larger.view()), Status::kMapTooLarge);
+    ASSERT_EQ(checker.set_map(fits.view()), Status::kOk);
+    AceMapper mapper;
+    ASSERT_EQ(mapper.init(kCells, &mapper_arena), Status::kOk) << shift;
+    EXPECT_EQ(mapper.compute(checker, 2, {reasons.data(), reasons.size()}), Status::kOk);
+
+    Arena short_arena(memory.data() + shift, box_bytes - 128);
+    EXPECT_EQ(checker.init(RoverModel{}, {}, kCells, &short_arena).status, Status::kArenaTooSmall);
+    Arena short_mapper_arena(mapper_memory.data() + shift, mapper_bytes - 128);
+    EXPECT_EQ(mapper.init(kCells, &short_mapper_arena), Status::kArenaTooSmall);
+  }
+}
+
 }  // namespace
 }  // namespace mlnav

@@ -64,6 +64,11 @@ class FixedBoxConfig:
     half_width_m: float
     def __init__(self) -> None: ...
 
+class VerifiedConfig:
+    enclosed_m: float
+    max_tries: int
+    def __init__(self) -> None: ...
+
 class CostmapConfig:
     coarsening: int
     patch_half_width_m: float
@@ -127,6 +132,8 @@ class Checker:
     def fixed_box(model: RoverModel, config: FixedBoxConfig, max_map_cells: int) -> Checker: ...
     @staticmethod
     def settle(model: RoverModel) -> Checker: ...
+    @staticmethod
+    def verified(model: RoverModel, config: VerifiedConfig) -> Checker: ...
     @property
     def name(self) -> str: ...
     @property

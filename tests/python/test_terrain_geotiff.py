@@ -327,6 +327,18 @@ def test_truncated_files_are_refused(file: Path, options: dict[str, Any]) -> Non
             read_geotiff(file)
 
 
+def test_files_that_lost_only_their_last_bytes_are_refused(file: Path) -> None:
+    # All pixels are there, but the names, units and frame at the end of the file are cut.
+    write_geotiff(file, Terrain(HEIGHTS, RES, (-3.0, 7.0)))
+    whole = file.read_bytes()
+    for lost in (1, 10, 50, 200):
+        file.write_bytes(whole[:-lost])
+        with pytest.raises(TerrainError, match=r"map\.tif: truncated or damaged: .*GDALMetadata"):
+            read_geotiff(file)
+    file.write_bytes(whole + b"\0")  # one too many loses nothing
+    assert read_geotiff(file).shape == HEIGHTS.shape
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in rasterio's log
 @given(data=st.data())
 @settings(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -8,6 +10,7 @@ from mlnav.sim import one_cycle, traverse
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
 from mlnav.viz.relief import hillshade, relief_image, window
+from mlnav.viz.traverse import numbers
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +120,26 @@ def test_plan_figure(rocky: Terrain, tmp_path, heading) -> None:
     figure = viz.plan_figure(rocky, navigator, cycle, pose, goal, Config())
     viz.save_figure(figure, tmp_path / "p.png", dpi=60)
     image_of(tmp_path / "p.png")
+
+
+def test_plan_figure_of_a_cycle_that_ranked_nothing(rocky: Terrain, tmp_path) -> None:
+    z = np.array(rocky.z)
+    z[:, : z.shape[1] // 2] += np.tile([0.0, 0.0, 0.0, 1.5], z.shape[1] // 8).astype(np.float32)
+    for terrain, outcome in ((rocky.with_heights(z), "start_unsafe"), (rocky, "goal_reached")):
+        start = rocky.goal_m if outcome == "goal_reached" else None
+        navigator, cycle, pose, goal = one_cycle(terrain, Config(), start)
+        assert cycle.result.outcome == outcome
+        figure = viz.plan_figure(terrain, navigator, cycle, pose, goal, Config())
+        assert len(figure.axes) == 1  # the map alone
+        viz.save_figure(figure, tmp_path / "p.png", dpi=60)
+        image_of(tmp_path / "p.png")
+
+
+def test_a_detour_of_nothing_has_no_sign(rocky: Terrain) -> None:
+    result = traverse(rocky, Config())
+    assert result.success
+    almost = replace(result, driven_m=result.straight_line_m * 0.9999)
+    assert "(inefficiency 0.00)" in numbers(almost)[1][0]
 
 
 def test_figures_repeat_byte_for_byte(rocky: Terrain, tmp_path) -> None:

@@ -92,7 +92,7 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
 }
 
 Clearance pan_clearance(const GridView& grid, const RoverGeometry& g, const Pose2& pose,
-                        const ChainState<double>& s) noexcept {
+                        const ChainState<double>& s, double widen_m) noexcept {
   // Body point (x, y, pan) -> heading frame: forward = x cp - zp sp, left = y cr - (x sp + zp cp) sr,
   // up = origin_z + (x sp + zp cp) cr + y sr. Eliminating x and y, the pan plane over (forward, left):
   //   up = origin_z + zp / (cp cr) + forward tan(pitch) / cr + left tan(roll).
@@ -123,10 +123,11 @@ Clearance pan_clearance(const GridView& grid, const RoverGeometry& g, const Pose
   const double plane_dx = slope_forward * c - slope_left * n;
   const double plane_dy = slope_forward * n + slope_left * c;
 
-  // Widen by one cell each way: every cell whose bilinear support reaches under the pan.
+  // Widen by one cell (and what was asked for) each way: every cell whose bilinear support reaches under the pan.
   const double res = grid.resolution_m;
-  const double x_reach = xh + res * (std::fabs(x_dx) + std::fabs(x_dy));
-  const double y_reach = yh + res * (std::fabs(y_dx) + std::fabs(y_dy));
+  const double rim = res + widen_m;
+  const double x_reach = xh + rim * (std::fabs(x_dx) + std::fabs(x_dy));
+  const double y_reach = yh + rim * (std::fabs(y_dx) + std::fabs(y_dy));
 
   // Bounding rows from the corners.
   const double det = x_dx * y_dy - x_dy * y_dx;
@@ -138,7 +139,7 @@ Clearance pan_clearance(const GridView& grid, const RoverGeometry& g, const Pose
   Clearance out;
   const double first_row = std::ceil((pose.y_m + dy_center - dy_half - grid.origin_y_m) / res);
   const double last_row = std::floor((pose.y_m + dy_center + dy_half - grid.origin_y_m) / res);
-  // The pan, without the widening, must lie inside the map; the widened rim may stick out.
+  // The pan must lie inside the map; the rim of one cell may stick out.
   double lowest = INFINITY;
   bool unknown = false;
   bool outside = false;
@@ -151,7 +152,8 @@ Clearance pan_clearance(const GridView& grid, const RoverGeometry& g, const Pose
     const double y = yc + (corner & 2 ? yh : -yh);
     const double px = pose.x_m + (x * y_dy - y * x_dy) / det;
     const double py = pose.y_m + (x_dx * y - y_dx * x) / det;
-    outside |= !(px >= map_x_lo && px < map_x_hi && py >= map_y_lo && py < map_y_hi);
+    outside |= !(px - widen_m >= map_x_lo && px + widen_m < map_x_hi && py - widen_m >= map_y_lo &&
+                 py + widen_m < map_y_hi);
   }
   if (outside) {
     out.status = Status::kOutsideMap;

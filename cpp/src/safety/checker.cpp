@@ -6,8 +6,8 @@ namespace mlnav {
 
 const char* reason_name(int bit) noexcept {
   static constexpr const char* kNames[kReasonCount] = {
-      "tilt",    "bogie",  "differential", "clearance", "relief",  "mechanical",
-      "unknown", "border", "not_settled",  "bad_pose",  "keep_out"};
+      "tilt",    "bogie",  "differential", "clearance", "relief",   "mechanical",
+      "unknown", "border", "not_settled",  "bad_pose",  "keep_out", "not_certified"};
   return bit >= 0 && bit < kReasonCount ? kNames[bit] : "";
 }
 

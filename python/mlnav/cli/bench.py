@@ -226,7 +226,7 @@ def _print_traverses(rows: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="left" if name in ("class", "success") else "right")
 
     def number(value: float | None, digits: int = 0, unit: str = "") -> str:
-        return "-" if value is None else f"{value:.{digits}f}{unit}"
+        return "-" if value is None else f"{value:z.{digits}f}{unit}"
 
     for r in rows:
         e, stages = r["evaluations_per_cycle"], r["stage_ms_per_cycle"]

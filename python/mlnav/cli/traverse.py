@@ -168,7 +168,7 @@ def _report(summary: dict[str, Any]) -> None:
     table.add_row("goal", "({:.2f}, {:.2f})".format(*summary["goal"]))
     driven = f"{summary['driven_m']:.1f} m for {summary['straight_line_m']:.1f} m"
     if summary["inefficiency"] is not None:
-        driven += f", inefficiency {summary['inefficiency']:.2f}"
+        driven += f", inefficiency {summary['inefficiency']:z.2f}"
     table.add_row("driven", driven)
     table.add_row("cycles", str(summary["cycles"]))
     if summary["cycles"]:

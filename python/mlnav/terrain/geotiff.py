@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import os
+import re
+import threading
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
@@ -69,6 +72,9 @@ _UNIT_M = {
     "foot_us": 1200.0 / 3937.0,
 }
 
+_LOSS = re.compile(r"tag ignored|io error|read error|truncated|corrupt|fail", re.IGNORECASE)
+"""GDAL warnings that mean that something the file holds, or once held, was not read."""
+
 _TAG = "MLNAV_TERRAIN"
 """Metadata item with the frame as JSON, so that an exported terrain comes back exactly."""
 
@@ -114,8 +120,8 @@ def read_geotiff(
             raise TerrainError("no such file")
         if not file.is_file():
             raise TerrainError("not a file")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotGeoreferencedWarning)  # refused by _frame instead
+        with warnings.catch_warnings(), _losses_are_faults():
+            warnings.simplefilter("ignore", NotGeoreferencedWarning)  # refused by _upright instead
             with rasterio.open(file, driver="GTiff") as source:
                 terrain = _read(source, band, nodata, vertical_unit)
     return replace(terrain, name=name or terrain.name or file.stem)
@@ -153,6 +159,33 @@ def _naming(file: Path) -> Iterator[None]:
         raise TerrainError(f"{file}: {fault}") from fault
     except (RasterioError, OSError, UnicodeDecodeError) as fault:  # GDAL may quote raw bytes
         raise TerrainError(f"{file}: not usable as a GeoTIFF: {fault}") from fault
+
+
+@contextlib.contextmanager
+def _losses_are_faults() -> Iterator[None]:
+    """What GDAL could not read but only warns of, in this thread, is a fault.
+
+    A file that lost its last bytes often still has all its pixels: GDAL then drops the tag that was
+    cut, and with it units, names, scales or nodata.
+    """
+    losses: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage()
+            if record.thread == thread and _LOSS.search(text):
+                losses.append(text)
+
+    thread = threading.get_ident()
+    log = logging.getLogger("rasterio._env")  # where rasterio sends GDAL's warnings
+    collector = Collector(logging.WARNING)
+    log.addHandler(collector)
+    try:
+        yield
+    finally:
+        log.removeHandler(collector)
+    if losses:
+        raise TerrainError(f"truncated or damaged: {losses[0]}")
 
 
 # ---------------------------------------------------------------------------------------- reading

@@ -21,6 +21,9 @@ from mlnav.viz.rover import draw_rover, placed, wheels
 _WIDTH_IN, _HEIGHT_IN = 11.0, 7.4
 _MAP = (0.055, 0.075, 0.565, 0.765)
 _NOT_TRIED, _PASSED, _FAILED, _NOT_RANKED = 0, 1, 2, 3
+_NOTHING_RANKED = ("start_unsafe", "goal_reached")
+"""Outcomes of cycles that end before there are costs or candidates to draw."""
+
 _LOOKS = {  # verdict: name, colour, width, opacity, order
     _NOT_RANKED: ("closed by the costmap", "#1c1614", 0.5, 0.18, 4),
     _NOT_TRIED: ("not tried", "#ffffff", 0.5, 0.22, 5),
@@ -38,7 +41,8 @@ def plan_figure(
 ) -> Figure:
     """Candidates by verdict, the chosen path with its wheel tracks, costmap and ranked list."""
     figure = style.new_figure(_WIDTH_IN, _HEIGHT_IN)
-    planner = navigator.planner
+    result, planner = cycle.result, navigator.planner
+    ranked = result.outcome not in _NOTHING_RANKED
     verdicts = planner.path_verdicts()
     lines = [planner.path_poses(i)[:, :2] for i in range(len(verdicts))]
 
@@ -51,19 +55,19 @@ def plan_figure(
     draw_relief(axes, terrain.crop(x_min - 1, x_max + 1, y_min - 1, y_max + 1), faded=0.25)
     axes.set_xlim(x_min, x_max)
     axes.set_ylim(y_min, y_max)
-    _candidates(axes, lines, verdicts)
-    _chosen(axes, cycle, config, pose)
+    if ranked:
+        _candidates(axes, lines, verdicts)
+        _chosen(axes, cycle, config, pose)
     draw_rover(axes, config.rover, pose)
     _goal_arrow(axes, pose, goal)
     style.scale_bar(axes)
-    _legend(axes, verdicts)
+    if ranked:
+        _legend(axes, verdicts)
+        left = _MAP[0] + _MAP[2] + 0.06
+        width = 0.97 - left
+        _costmap_panel(figure, (left, 0.405, width, 0.435), navigator, pose, goal)
+        _ranking_panel(figure.add_axes((left, 0.095, width, 0.215)), planner.path_costs(), verdicts)
 
-    left = _MAP[0] + _MAP[2] + 0.06
-    width = 0.97 - left
-    _costmap_panel(figure, (left, 0.405, width, 0.435), navigator, pose, goal)
-    _ranking_panel(figure.add_axes((left, 0.095, width, 0.215)), planner.path_costs(), verdicts)
-
-    result = cycle.result
     title = f"{terrain.name}: one cycle, {result.outcome.replace('_', ' ')}"
     lines_of_text = [
         f"{result.ace_evaluations} ACE evaluations (floor {result.ace_floor}), "

@@ -171,7 +171,7 @@ def numbers(result: TraverseResult) -> tuple[str, list[str]]:
     title = f"{result.terrain}: {result.outcome.replace('_', ' ')}"
     drive = f"{result.driven_m:.1f} m driven for {result.straight_line_m:.1f} m"
     if result.inefficiency is not None:
-        drive += f" (inefficiency {result.inefficiency:.2f})"
+        drive += f" (inefficiency {result.inefficiency:z.2f})"
     lines = [f"{drive} in {len(result.cycles)} cycles"]
     if result.cycles:
         lines.append(

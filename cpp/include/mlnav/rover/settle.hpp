@@ -38,14 +38,14 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
                     const double* start_heights_m = nullptr) noexcept;
 
 // Smallest vertical distance between belly pan and ground over every cell that supports the bilinear
-// ground under the pan (its horizontal projection, widened by one cell), NaN when `status` is not kOk
-// (unknown ground or beyond the border).
+// ground under the pan (its horizontal projection, widened by one cell and by widen_m), NaN when `status`
+// is not kOk (unknown ground, or the pan, widened by widen_m, beyond the border).
 struct Clearance {
   Status status = Status::kOk;
   double clearance_m = 0.0;
   int cells = 0;
 };
 Clearance pan_clearance(const GridView& grid, const RoverGeometry& geometry, const Pose2& pose,
-                        const ChainState<double>& state) noexcept;
+                        const ChainState<double>& state, double widen_m = 0.0) noexcept;
 
 }  // namespace mlnav

@@ -17,15 +17,16 @@ enum Reason : Reasons {
   kBogie = 1 << 1,
   kDifferential = 1 << 2,
   kClearance = 1 << 3,
-  kRelief = 1 << 4,        // height span about a wheel: wheel drop of a box, relief of a footprint
-  kMechanical = 1 << 5,    // beyond what the linkage can take
-  kUnknown = 1 << 6,       // unknown ground under a wheel or the pan
-  kBorder = 1 << 7,        // too close to the map's border to tell
-  kNotSettled = 1 << 8,    // settling did not converge
-  kBadPose = 1 << 9,       // not finite, or heading too large
-  kKeepOutZone = 1 << 10,  // set by the planner: inside a keep-out zone
+  kRelief = 1 << 4,         // height span about a wheel: wheel drop of a box, relief of a footprint
+  kMechanical = 1 << 5,     // beyond what the linkage can take
+  kUnknown = 1 << 6,        // unknown ground under a wheel or the pan
+  kBorder = 1 << 7,         // too close to the map's border to tell
+  kNotSettled = 1 << 8,     // settling did not converge
+  kBadPose = 1 << 9,        // not finite, or heading too large
+  kKeepOutZone = 1 << 10,   // set by the planner: inside a keep-out zone
+  kNotCertified = 1 << 11,  // no proof found, in as many tries as report().inner_steps says
 };
-inline constexpr int kReasonCount = 11;
+inline constexpr int kReasonCount = 12;
 const char* reason_name(int bit) noexcept;  // "tilt", "bogie", ...
 
 // What a checker found out about a pose. Bounds hold for the settled state as far as the checker can

@@ -1,0 +1,55 @@
+// `verified`: the certified checker. A pose passes only with a proof that the rover has a settled state
+// inside the reported bounds, and that everything inside the bounds is within the limits
+// (docs/verified_ace.md has the argument).
+//
+// Unknown is the state itself, q = (roll, pitch, differential, left bogie, right bogie, height), because
+// axle positions are explicit in it. A settled state is a zero of
+//
+//   G_i(q) = Z_i(q) - r - H(P_i(q)),     i = 1..6,
+//
+// Z_i and P_i axle height and place, H the wheel-height field. With Y close to the inverse of G's slope,
+// T(q) = q - Y G(q) is continuous; if T maps a box Q into its own inside, Q holds a fixed point of T
+// (Brouwer), Y is regular, and so the fixed point is a settled state. H enters as its value and slope at
+// the centre and a range for the rest (wheel_range), so that neither the ground's slope nor the rover's own
+// motion under tilt widens anything.
+#pragma once
+
+#include "mlnav/rover/settle.hpp"
+#include "mlnav/safety/checker.hpp"
+
+namespace mlnav {
+
+struct VerifiedConfig {
+  double enclosed_m = 2e-3;  // wheel height by which the first box lets settled states differ
+  int max_tries = 8;         // boxes tried before "not certified"
+};
+Fault validate(const VerifiedConfig& config) noexcept;
+
+class VerifiedChecker final : public AceChecker {
+ public:
+  Fault init(const RoverModel& model, const VerifiedConfig& config) noexcept;
+
+  Status set_map(const GridView& map) noexcept override;
+  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override;
+  AceReport report(const Pose2& pose) const noexcept override;
+  const RoverModel& model() const noexcept override { return model_; }
+
+ private:
+  static constexpr int kStates = 6;
+  struct Work;  // one pose's working values
+  bool guess(Work* work) const noexcept;
+  void turn(Work* work) const noexcept;
+  bool move(Work* work, double reach_forward[kStates], double reach_left[kStates]) const noexcept;
+  bool linearize(Work* work) const noexcept;
+  void drift(const Work& work, double out[kStates]) const noexcept;
+  bool certify(Work* work) const noexcept;
+  void judge_box(Work* work) const noexcept;
+  AceReport check(const Pose2& pose, bool everything) const noexcept;
+
+  RoverModel model_;
+  VerifiedConfig config_;
+  SettleModel settle_;
+  GridView map_;
+};
+
+}  // namespace mlnav

@@ -1,0 +1,33 @@
+// Middle and radius: every value within r of m. Rounding of m and r is not tracked operation by
+// operation; whoever concludes from a Ball widens once, by kWiden (docs/verified_ace.md bounds what can
+// have accumulated).
+#pragma once
+
+#include <cmath>
+
+namespace mlnav {
+
+struct Ball {
+  double m = 0.0;
+  double r = 0.0;
+};
+
+inline Ball operator+(Ball a, Ball b) noexcept { return {a.m + b.m, a.r + b.r}; }
+inline Ball operator-(Ball a, Ball b) noexcept { return {a.m - b.m, a.r + b.r}; }
+inline Ball operator-(Ball a) noexcept { return {-a.m, a.r}; }
+inline Ball operator*(Ball a, double k) noexcept { return {a.m * k, a.r * std::fabs(k)}; }
+inline Ball operator*(double k, Ball a) noexcept { return a * k; }
+inline Ball operator*(Ball a, Ball b) noexcept {
+  return {a.m * b.m, std::fabs(a.m) * b.r + a.r * std::fabs(b.m) + a.r * b.r};
+}
+
+// Sine and cosine of every angle within `half` of the one given, by Taylor's theorem.
+struct BallSinCos {
+  Ball sin, cos;
+};
+inline BallSinCos ball_sincos(double sin, double cos, double half) noexcept {
+  const double second = 0.5 * half * half;
+  return {{sin, std::fabs(cos) * half + second}, {cos, std::fabs(sin) * half + second}};
+}
+
+}  // namespace mlnav

@@ -1,0 +1,609 @@
+#include "mlnav/safety/verified.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "ball.hpp"
+#include "mlnav/ground/wheel_range.hpp"
+
+namespace mlnav {
+namespace {
+
+constexpr int kN = 6;  // states and wheels alike
+enum State : int { kRoll, kPitch, kDifferentialState, kBogieLeft, kBogieRight, kHeight };
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Every bound below is a sum of non-negative float64 terms, each of some thousand roundings at most:
+// relative error under 2^-40. `kAbsolute` covers what cancels: axle heights and places against H, whose
+// values stay below kMaxHeight_m and kMaxOrigin_m.
+constexpr double kWiden = 1.0 + 1e-12;
+constexpr double kAbsolute = 1e-8;
+
+// A guess this far beyond a limit (rad, m) after the first look is not worth settling any further.
+constexpr double kHopeless_rad = 5 * kDeg;
+// Largest box worth trying: beyond, a pose is as good as unknown.
+constexpr double kMaxHalf_rad = 0.1;
+constexpr double kMaxHalf_m = 0.3;
+constexpr int kGuessSteps = 16;
+constexpr double kGuessTolerance_m = 5e-4;
+
+double larger(double a, double b) noexcept { return a > b ? a : b; }
+double smaller(double a, double b) noexcept { return a < b ? a : b; }
+
+// Sine and cosine of the six angles that turn the linkage, as T.
+template <typename T>
+struct Turns {
+  T sin_roll, cos_roll;
+  T sin_pitch, cos_pitch;
+  T sin_rocker[2], cos_rocker[2];  // left, right, from the horizontal
+  T sin_bogie[2], cos_bogie[2];
+};
+
+// Where the axles are, in the heading frame about the rover's origin, and how they move with the state.
+template <typename T>
+struct Axles {
+  T up[kN], forward[kN], left[kN];
+  T d_up[kN][kN], d_forward[kN][kN], d_left[kN][kN];  // [wheel][state]
+};
+
+// The same links as detail::side_axles (kinematics.hpp), with their derivatives.
+template <typename T>
+void place_axles(const RoverGeometry& g, const Turns<T>& t, Axles<T>* out) noexcept {
+  const double r = g.wheel_radius_m;
+  const double track[3] = {g.front_y_m, g.middle_y_m, g.rear_y_m};
+  const T zero{0.0};
+  const T one{1.0};
+  const auto along = [](T sin, T cos, double x, double z) { return x * cos - z * sin; };
+  const auto up = [](T sin, T cos, double x, double z) { return x * sin + z * cos; };
+  const T pivot_x = along(t.sin_pitch, t.cos_pitch, g.rocker_pivot_x_m, g.rocker_pivot_z_m);
+  const T pivot_z = up(t.sin_pitch, t.cos_pitch, g.rocker_pivot_x_m, g.rocker_pivot_z_m);
+  for (int side = 0; side < 2; ++side) {
+    const double s = side == 0 ? 1.0 : -1.0;
+    const auto on_rocker = [&](double x, double z, T* px, T* pz) {
+      *px = along(t.sin_rocker[side], t.cos_rocker[side], x, z);
+      *pz = up(t.sin_rocker[side], t.cos_rocker[side], x, z);
+    };
+    T rocker_x[3], rocker_z[3], bogie_x[3], bogie_z[3];
+    on_rocker(g.front_x_m - g.rocker_pivot_x_m, r - g.rocker_pivot_z_m, &rocker_x[0], &rocker_z[0]);
+    on_rocker(g.bogie_pivot_x_m - g.rocker_pivot_x_m, g.bogie_pivot_z_m - g.rocker_pivot_z_m,
+              &rocker_x[1], &rocker_z[1]);
+    rocker_x[2] = rocker_x[1];
+    rocker_z[2] = rocker_z[1];
+    bogie_x[0] = bogie_z[0] = zero;
+    const double at[3] = {0.0, -g.bogie_pivot_x_m, g.rear_x_m - g.bogie_pivot_x_m};
+    for (int i = 1; i < 3; ++i) {
+      bogie_x[i] = along(t.sin_bogie[side], t.cos_bogie[side], at[i], r - g.bogie_pivot_z_m);
+      bogie_z[i] = up(t.sin_bogie[side], t.cos_bogie[side], at[i], r - g.bogie_pivot_z_m);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const int w = 3 * side + i;
+      const double y = s * track[i];
+      // In the side's plane: from the origin, and the parts that turn with rocker and bogie alone.
+      const T lever_x = rocker_x[i] + bogie_x[i];
+      const T lever_z = rocker_z[i] + bogie_z[i];
+      const T x = pivot_x + lever_x;
+      const T z = pivot_z + lever_z;
+      out->up[w] = z * t.cos_roll + y * t.sin_roll;
+      out->forward[w] = x;
+      out->left[w] = y * t.cos_roll - z * t.sin_roll;
+      for (int q = 0; q < kN; ++q)
+        out->d_up[w][q] = out->d_forward[w][q] = out->d_left[w][q] = zero;
+      out->d_up[w][kRoll] = out->left[w];
+      out->d_left[w][kRoll] = -out->up[w];
+      out->d_up[w][kPitch] = x * t.cos_roll;
+      out->d_forward[w][kPitch] = -z;
+      out->d_left[w][kPitch] = -(x * t.sin_roll);
+      out->d_up[w][kDifferentialState] = s * (lever_x * t.cos_roll);
+      out->d_forward[w][kDifferentialState] = -(s * lever_z);
+      out->d_left[w][kDifferentialState] = -(s * (lever_x * t.sin_roll));
+      const int own_bogie = side == 0 ? kBogieLeft : kBogieRight;
+      out->d_up[w][own_bogie] = bogie_x[i] * t.cos_roll;
+      out->d_forward[w][own_bogie] = -bogie_z[i];
+      out->d_left[w][own_bogie] = -(bogie_x[i] * t.sin_roll);
+      out->d_up[w][kHeight] = one;
+    }
+  }
+}
+
+// Inverse by Gauss-Jordan with row pivots; false where a pivot all but vanishes.
+bool invert(double a[kN][kN], double inverse[kN][kN]) noexcept {
+  for (int i = 0; i < kN; ++i) {
+    for (int j = 0; j < kN; ++j) inverse[i][j] = i == j ? 1.0 : 0.0;
+  }
+  for (int column = 0; column < kN; ++column) {
+    int pivot = column;
+    for (int i = column + 1; i < kN; ++i) {
+      if (std::fabs(a[i][column]) > std::fabs(a[pivot][column])) pivot = i;
+    }
+    if (!(std::fabs(a[pivot][column]) > 1e-6)) return false;
+    for (int j = 0; j < kN && pivot != column; ++j) {
+      const double x = a[pivot][j];
+      a[pivot][j] = a[column][j];
+      a[column][j] = x;
+      const double y = inverse[pivot][j];
+      inverse[pivot][j] = inverse[column][j];
+      inverse[column][j] = y;
+    }
+    const double scale = 1.0 / a[column][column];
+    for (int j = 0; j < kN; ++j) {
+      a[column][j] *= scale;
+      inverse[column][j] *= scale;
+    }
+    for (int i = 0; i < kN; ++i) {
+      const double factor = a[i][column];
+      if (i == column || factor == 0.0) continue;
+      for (int j = 0; j < kN; ++j) {
+        a[i][j] -= factor * a[column][j];
+        inverse[i][j] -= factor * inverse[column][j];
+      }
+    }
+  }
+  return true;
+}
+
+// Largest |x| of a Ball.
+double most(Ball b) noexcept { return std::fabs(b.m) + b.r; }
+
+}  // namespace
+
+// What is known about one pose.
+struct VerifiedChecker::Work {
+  Pose2 pose;
+  SinCos heading;
+  bool everything = false;
+  AceReport report;
+  unsigned reasons = 0;
+  double q[kN] = {};                         // centre of the box
+  double half[kN] = {};                      // half widths
+  Turns<double> turns;                       // of the centre
+  Axles<Ball> box;                           // over the box
+  double forward[kN], left[kN];              // centre places of the wheels
+  double reach_forward[kN], reach_left[kN];  // how far from there H is known
+  double slope_forward[kN], slope_left[kN];  // of H, heading frame
+  double y[kN][kN];
+  double shift[kN], base[kN];  // T(q) - q at the centre, and what the residuals of H add
+
+  Point2 wheel(int i) const noexcept {
+    return {pose.x_m + forward[i] * heading.cos - left[i] * heading.sin,
+            pose.y_m + forward[i] * heading.sin + left[i] * heading.cos};
+  }
+  // Half sides, along the world's axes, of a rectangle that holds wheel i's reach. The last term: world
+  // coordinates are rounded.
+  Point2 reach(int i) const noexcept {
+    const double c = std::fabs(heading.cos);
+    const double s = std::fabs(heading.sin);
+    return {(reach_forward[i] * c + reach_left[i] * s) * kWiden + kAbsolute,
+            (reach_forward[i] * s + reach_left[i] * c) * kWiden + kAbsolute};
+  }
+};
+
+Fault validate(const VerifiedConfig& config) noexcept {
+  if (config.max_tries < 1 || config.max_tries > 100) return {Status::kConfigBad, "max_tries"};
+  if (!(config.enclosed_m >= 1e-5 && config.enclosed_m <= 0.1)) {
+    return {Status::kConfigBad, "enclosed_m"};
+  }
+  return {};
+}
+
+Fault VerifiedChecker::init(const RoverModel& model, const VerifiedConfig& config) noexcept {
+  Fault fault = validate(model);
+  if (!fault.ok()) return fault;
+  fault = validate(config);
+  if (!fault.ok()) return fault;
+  model_ = model;
+  config_ = config;
+  const Status status = make_settle_model(model.geometry, &settle_);
+  return {status, status == Status::kOk ? "" : "wheel_radius_m"};
+}
+
+Status VerifiedChecker::set_map(const GridView& map) noexcept {
+  const Status status = validate_geometry(map);
+  if (status == Status::kOk) map_ = map;
+  return status;
+}
+
+// A state close to a settled one, by plain fixed-point steps; false, with reasons, where it is plain
+// already that the pose cannot pass. Rejecting on a guess is always safe.
+bool VerifiedChecker::guess(Work* work) const noexcept {
+  const SafetyLimits& l = model_.limits;
+  const WheelPlan plan = wheel_plan(model_.geometry);
+  ChainState<double> state{};
+  WheelPositions<double> at{};
+  for (int i = 0; i < kN; ++i) {
+    at.forward_m[i] = plan.x_m[i];
+    at.left_m[i] = plan.y_m[i];
+  }
+  double h[kN];
+  double damping = 1.0;
+  for (int step = 0;; ++step) {
+    double residual = 0.0;
+    bool outside = false;
+    bool unknown = false;
+    for (int i = 0; i < kN; ++i) {
+      work->forward[i] = at.forward_m[i];
+      work->left[i] = at.left_m[i];
+      const Point2 wheel = work->wheel(i);
+      const WheelHeight height =
+          wheel_height(map_, settle_.footprint, wheel.x_m, wheel.y_m, work->heading);
+      ++work->report.lookups;
+      outside |= height.status == Status::kOutsideMap;
+      unknown |= height.status == Status::kUnknownGround;
+      if (step == 0) {
+        h[i] = height.height_m;
+      } else {
+        residual = larger(residual, std::fabs(height.height_m - h[i]));
+        h[i] += damping * (height.height_m - h[i]);
+      }
+    }
+    if (outside || unknown) {
+      work->reasons |= outside ? kBorder : kUnknown;
+      return false;
+    }
+    if (step > 0 && residual < kGuessTolerance_m) break;
+    if (step == kGuessSteps) break;  // a bad guess: certify() may still make it good
+    if (step >= 6) damping = 0.5;
+    if (solve_chain(settle_.linkage, h, &state, &at) != Status::kOk) {
+      work->reasons |= kMechanical;
+      return false;
+    }
+    const double beyond = step == 0 ? kHopeless_rad : kHopeless_rad * 0.5;
+    unsigned reasons = 0;
+    if (tilt_rad(state) > l.tilt_max_rad + beyond) reasons |= kTilt;
+    if (larger(std::fabs(state.bogie_left_rad), std::fabs(state.bogie_right_rad)) >
+        l.bogie_max_rad + beyond) {
+      reasons |= kBogie;
+    }
+    if (std::fabs(state.differential_rad) > l.differential_max_rad + beyond) {
+      reasons |= kDifferential;
+    }
+    work->reasons |= reasons;
+    if (reasons != 0 && !work->everything) return false;
+  }
+  work->q[kRoll] = state.roll_rad;
+  work->q[kPitch] = state.pitch_rad;
+  work->q[kDifferentialState] = state.differential_rad;
+  work->q[kBogieLeft] = state.bogie_left_rad;
+  work->q[kBogieRight] = state.bogie_right_rad;
+  work->q[kHeight] = state.origin_z_m;
+  return true;
+}
+
+// Sine and cosine of the centre's angles.
+void VerifiedChecker::turn(Work* work) const noexcept {
+  const double* const q = work->q;
+  const double rocker[2] = {q[kPitch] + q[kDifferentialState], q[kPitch] - q[kDifferentialState]};
+  const SinCos roll = det_sincos(q[kRoll]);
+  const SinCos pitch = det_sincos(q[kPitch]);
+  work->turns.sin_roll = roll.sin;
+  work->turns.cos_roll = roll.cos;
+  work->turns.sin_pitch = pitch.sin;
+  work->turns.cos_pitch = pitch.cos;
+  for (int side = 0; side < 2; ++side) {
+    const SinCos r = det_sincos(rocker[side]);
+    const SinCos b = det_sincos(rocker[side] + q[side == 0 ? kBogieLeft : kBogieRight]);
+    work->turns.sin_rocker[side] = r.sin;
+    work->turns.cos_rocker[side] = r.cos;
+    work->turns.sin_bogie[side] = b.sin;
+    work->turns.cos_bogie[side] = b.cos;
+  }
+}
+
+// The axles over the box work->half about the centre, and how far from its centre place each wheel can
+// stand in it (mean value theorem). False for a box too large to say anything.
+bool VerifiedChecker::move(Work* work, double reach_forward[kStates],
+                           double reach_left[kStates]) const noexcept {
+  const double* const half = work->half;
+  bool small = half[kHeight] <= kMaxHalf_m;
+  for (int j = 0; j < kHeight; ++j) small &= half[j] <= kMaxHalf_rad;
+  if (!small) return false;
+  const Turns<double>& t = work->turns;
+  const double half_rocker = half[kPitch] + half[kDifferentialState];
+  Turns<Ball> balls;
+  const auto fill = [](double sin, double cos, double width, Ball* out_sin, Ball* out_cos) {
+    const BallSinCos b = ball_sincos(sin, cos, width);
+    *out_sin = b.sin;
+    *out_cos = b.cos;
+  };
+  fill(t.sin_roll, t.cos_roll, half[kRoll], &balls.sin_roll, &balls.cos_roll);
+  fill(t.sin_pitch, t.cos_pitch, half[kPitch], &balls.sin_pitch, &balls.cos_pitch);
+  for (int side = 0; side < 2; ++side) {
+    fill(t.sin_rocker[side], t.cos_rocker[side], half_rocker, &balls.sin_rocker[side],
+         &balls.cos_rocker[side]);
+    fill(t.sin_bogie[side], t.cos_bogie[side],
+         half_rocker + half[side == 0 ? kBogieLeft : kBogieRight], &balls.sin_bogie[side],
+         &balls.cos_bogie[side]);
+  }
+  place_axles(model_.geometry, balls, &work->box);
+  for (int i = 0; i < kN; ++i) {
+    double forward = 0.0;
+    double left = 0.0;
+    for (int j = 0; j < kN; ++j) {
+      forward += most(work->box.d_forward[i][j]) * half[j];
+      left += most(work->box.d_left[i][j]) * half[j];
+    }
+    reach_forward[i] = forward * kWiden + kAbsolute;
+    reach_left[i] = left * kWiden + kAbsolute;
+  }
+  return true;
+}
+
+// H about each wheel within work->reach_*: the slope of G, its inverse Y, and the constant part of
+// T(q) - q, which is shift +- base. False with reasons, or where G has no usable inverse.
+bool VerifiedChecker::linearize(Work* work) const noexcept {
+  ++work->report.inner_steps;
+  Axles<double> axles;
+  place_axles(model_.geometry, work->turns, &axles);
+  double gap[kN], spread[kN], jacobian[kN][kN];
+  for (int i = 0; i < kN; ++i) {
+    work->forward[i] = axles.forward[i];
+    work->left[i] = axles.left[i];
+    const Point2 at = work->wheel(i);
+    const Point2 reach = work->reach(i);
+    const WheelRange range =
+        wheel_range(map_, settle_.footprint, at.x_m, at.y_m, work->heading, reach.x_m, reach.y_m);
+    ++work->report.lookups;
+    if (range.status != Status::kOk) {
+      work->reasons |= range.status == Status::kOutsideMap ? kBorder : kUnknown;
+      return false;
+    }
+    const double c = work->heading.cos;
+    const double s = work->heading.sin;
+    work->slope_forward[i] = range.slope_x * c + range.slope_y * s;
+    work->slope_left[i] = range.slope_y * c - range.slope_x * s;
+    gap[i] = work->q[kHeight] + axles.up[i] - model_.geometry.wheel_radius_m - range.height_m -
+             0.5 * (range.residual_lo_m + range.residual_hi_m);
+    spread[i] = 0.5 * (range.residual_hi_m - range.residual_lo_m) * kWiden + kAbsolute;
+    for (int j = 0; j < kN; ++j) {
+      jacobian[i][j] = axles.d_up[i][j] - work->slope_forward[i] * axles.d_forward[i][j] -
+                       work->slope_left[i] * axles.d_left[i][j];
+    }
+  }
+  if (!invert(jacobian, work->y)) return false;
+  for (int j = 0; j < kN; ++j) {
+    work->shift[j] = work->base[j] = 0.0;
+    for (int i = 0; i < kN; ++i) {
+      work->shift[j] -= work->y[j][i] * gap[i];
+      work->base[j] += std::fabs(work->y[j][i]) * spread[i];
+    }
+  }
+  return true;
+}
+
+// (I - Y J) over the box times the box: what T(q) - q adds to shift +- base.
+void VerifiedChecker::drift(const Work& work, double out[kStates]) const noexcept {
+  for (int j = 0; j < kN; ++j) out[j] = 0.0;
+  for (int k = 0; k < kN; ++k) {
+    Ball column[kN];
+    for (int i = 0; i < kN; ++i) {
+      column[i] = work.box.d_up[i][k] - work.slope_forward[i] * work.box.d_forward[i][k] -
+                  work.slope_left[i] * work.box.d_left[i][k];
+    }
+    for (int j = 0; j < kN; ++j) {
+      Ball e{j == k ? 1.0 : 0.0, 0.0};
+      for (int i = 0; i < kN; ++i) e = e - work.y[j][i] * column[i];
+      out[j] += most(e) * work.half[k];
+    }
+  }
+}
+
+// Finds a certified box. Every settled state in a box Q is a fixed point of T and lies in T(Q); if T(Q) lies
+// inside Q there is one. The first box is as large as config_.enclosed_m asks, so that its image bounds the
+// other settled states near by as well. Where that proves nothing, ever smaller boxes about an ever better
+// centre (H is smooth but at kinks, and the smaller a box, the fewer of them it holds) prove existence, and the
+// bounds are the hull of both.
+bool VerifiedChecker::certify(Work* work) const noexcept {
+  double first_lo[kN], first_hi[kN];  // settled states in the first box lie here
+  bool first_empty = true;
+  double reach = 1.5 * config_.enclosed_m;
+  for (int attempt = 0; attempt < config_.max_tries; ++attempt) {
+    turn(work);
+    for (int i = 0; i < kN; ++i) work->reach_forward[i] = work->reach_left[i] = reach;
+    if (!linearize(work)) return false;
+    for (int j = 0; j < kN; ++j) {
+      work->half[j] = (std::fabs(work->shift[j]) + work->base[j]) * 1.25 + 1e-7;
+      if (attempt > 0) continue;
+      double sum = 0.0;
+      for (int i = 0; i < kN; ++i) sum += std::fabs(work->y[j][i]);
+      work->half[j] = larger(work->half[j], sum * config_.enclosed_m);
+    }
+    // H is known only within `reach`: a box that lets a wheel stand farther out is too large.
+    double forward[kN], left[kN], drifts[kN];
+    if (!move(work, forward, left)) return false;
+    double excess = 1.0;
+    for (int i = 0; i < kN; ++i) excess = larger(excess, larger(forward[i], left[i]) / reach);
+    if (excess > 1.0) {
+      for (int j = 0; j < kN; ++j) work->half[j] *= 0.99 / excess;
+      if (!move(work, forward, left)) return false;
+    }
+    for (int i = 0; i < kN; ++i) {
+      if (forward[i] > reach || left[i] > reach) return false;
+    }
+    drift(*work, drifts);
+    bool inclusion = true;
+    bool empty = false;
+    double image_half[kN];
+    for (int j = 0; j < kN; ++j) {
+      image_half[j] = (work->base[j] + drifts[j]) * kWiden + 1e-12;
+      inclusion &= std::fabs(work->shift[j]) + image_half[j] < work->half[j];
+      if (attempt > 0) continue;
+      first_lo[j] = work->q[j] + larger(work->shift[j] - image_half[j], -work->half[j]);
+      first_hi[j] = work->q[j] + smaller(work->shift[j] + image_half[j], work->half[j]);
+      empty |= first_lo[j] > first_hi[j];
+    }
+    if (attempt == 0) first_empty = empty;
+    for (int j = 0; j < kN; ++j) work->q[j] += work->shift[j];  // Newton's step
+    if (inclusion) {
+      for (int j = 0; j < kN; ++j) {
+        double lo = work->q[j] - image_half[j];
+        double hi = work->q[j] + image_half[j];
+        if (attempt > 0 && !first_empty) {
+          lo = smaller(lo, first_lo[j]);
+          hi = larger(hi, first_hi[j]);
+        }
+        work->q[j] = 0.5 * (lo + hi);
+        work->half[j] = 0.5 * (hi - lo) * kWiden + 1e-12;
+      }
+      return true;
+    }
+    reach = larger(0.3 * reach, 1e-5);
+  }
+  return false;
+}
+
+// Bounds and limits over the certified box.
+void VerifiedChecker::judge_box(Work* work) const noexcept {
+  const SafetyLimits& l = model_.limits;
+  const RoverGeometry& g = model_.geometry;
+  AceReport& out = work->report;
+  const double* const q = work->q;
+  const double* const half = work->half;
+  const auto range = [&](int j) { return Bounds{q[j] - half[j], q[j] + half[j]}; };
+  out.roll_rad = range(kRoll);
+  out.pitch_rad = range(kPitch);
+  out.differential_rad = range(kDifferentialState);
+  out.bogie_left_rad = range(kBogieLeft);
+  out.bogie_right_rad = range(kBogieRight);
+  out.origin_z_m = range(kHeight);
+
+  const double roll_most = std::fabs(q[kRoll]) + half[kRoll];
+  const double pitch_most = std::fabs(q[kPitch]) + half[kPitch];
+  const SinCos steepest_roll = det_sincos(roll_most);
+  const SinCos steepest_pitch = det_sincos(pitch_most);
+  const double along = steepest_pitch.sin;
+  const double across = steepest_roll.sin;
+  out.tilt_max_rad = det_atan2(std::sqrt(along * along +
+                                         across * across * steepest_pitch.cos * steepest_pitch.cos),
+                               steepest_pitch.cos * steepest_roll.cos) +
+                     1e-12;
+  const double bogie = larger(std::fabs(q[kBogieLeft]) + half[kBogieLeft],
+                              std::fabs(q[kBogieRight]) + half[kBogieRight]);
+  const double differential = std::fabs(q[kDifferentialState]) + half[kDifferentialState];
+  out.margin_tilt_rad = l.tilt_max_rad - out.tilt_max_rad;
+  out.margin_bogie_rad = l.bogie_max_rad - bogie;
+  out.margin_differential_rad = l.differential_max_rad - differential;
+  if (out.margin_tilt_rad < 0.0) work->reasons |= kTilt;
+  if (out.margin_bogie_rad < 0.0) work->reasons |= kBogie;
+  if (out.margin_differential_rad < 0.0) work->reasons |= kDifferential;
+  if (work->reasons != 0 && !work->everything) return;
+
+  // Clearance: at the box's centre, less what the pan can move within the box. Its plane over (forward,
+  // left) is  z + zp sec(pitch) sec(roll) + forward tan(pitch) sec(roll) + left tan(roll)
+  // (pan_clearance): each coefficient is monotone in |angle|, so its range is at the ends.
+  ChainState<double> center{};
+  const SinCos roll = det_sincos(q[kRoll]);
+  const SinCos pitch = det_sincos(q[kPitch]);
+  center.sin_roll = roll.sin;
+  center.cos_roll = roll.cos;
+  center.sin_pitch = pitch.sin;
+  center.cos_pitch = pitch.cos;
+  center.origin_z_m = q[kHeight];
+  const double length = larger(std::fabs(g.pan_rear_x_m), std::fabs(g.pan_front_x_m));
+  const double lever = length + g.pan_half_width_m + g.pan_height_m;
+  const double widen = lever * (half[kRoll] + half[kPitch]) * kWiden + kAbsolute;
+  const Clearance clearance = pan_clearance(map_, g, work->pose, center, widen);
+  if (clearance.status != Status::kOk) {
+    work->reasons |= clearance.status == Status::kOutsideMap ? kBorder : kUnknown;
+    return;
+  }
+  out.lookups += clearance.cells;
+  const auto largest_change = [](double now, double a, double b) {
+    return larger(std::fabs(a - now), std::fabs(b - now));
+  };
+  const SinCos roll_lo = det_sincos(q[kRoll] - half[kRoll]);
+  const SinCos roll_hi = det_sincos(q[kRoll] + half[kRoll]);
+  const SinCos pitch_lo = det_sincos(q[kPitch] - half[kPitch]);
+  const SinCos pitch_hi = det_sincos(q[kPitch] + half[kPitch]);
+  const auto cos_most = [](double angle, double h, double lo, double hi) {
+    return std::fabs(angle) <= h ? 1.0 : larger(lo, hi);
+  };
+  const double sec_roll = 1.0 / roll.cos;
+  const double sec_roll_most = 1.0 / smaller(roll_lo.cos, roll_hi.cos);
+  const double sec_roll_least = 1.0 / cos_most(q[kRoll], half[kRoll], roll_lo.cos, roll_hi.cos);
+  const double sec_pitch_most = 1.0 / smaller(pitch_lo.cos, pitch_hi.cos);
+  const double sec_pitch_least =
+      1.0 / cos_most(q[kPitch], half[kPitch], pitch_lo.cos, pitch_hi.cos);
+  const double level =
+      g.pan_height_m * largest_change(sec_roll / pitch.cos, sec_roll_most * sec_pitch_most,
+                                      sec_roll_least * sec_pitch_least);
+  const double tan_lo = pitch_lo.sin / pitch_lo.cos;
+  const double tan_hi = pitch_hi.sin / pitch_hi.cos;
+  const double slope_forward = largest_change(
+      pitch.sin / pitch.cos * sec_roll, tan_lo * (tan_lo < 0.0 ? sec_roll_most : sec_roll_least),
+      tan_hi * (tan_hi < 0.0 ? sec_roll_least : sec_roll_most));
+  const double slope_left =
+      largest_change(roll.sin / roll.cos, roll_lo.sin / roll_lo.cos, roll_hi.sin / roll_hi.cos);
+  // Farthest cell that can support the ground under the pan, in the heading frame.
+  const double rim = 2.0 * (map_.resolution_m + widen);
+  const double forward_most = length + g.pan_height_m * along + rim;
+  const double left_most = g.pan_half_width_m + (length + g.pan_height_m) * across + rim;
+  const double moves =
+      (half[kHeight] + level + forward_most * slope_forward + left_most * slope_left) * kWiden +
+      kAbsolute;
+  out.clearance_min_m = clearance.clearance_m - moves;
+  out.margin_clearance_m = out.clearance_min_m - l.clearance_min_m;
+  if (out.margin_clearance_m < 0.0) work->reasons |= kClearance;
+  if (work->reasons != 0 && !work->everything) return;
+
+  if (std::isfinite(l.relief_max_m) || work->everything) {
+    double relief = 0.0;
+    turn(work);
+    Axles<double> axles;
+    place_axles(g, work->turns, &axles);
+    if (!move(work, work->reach_forward, work->reach_left)) {
+      work->reasons |= kNotCertified;
+      return;
+    }
+    for (int i = 0; i < kN; ++i) {
+      work->forward[i] = axles.forward[i];
+      work->left[i] = axles.left[i];
+      const Point2 at = work->wheel(i);
+      const Point2 reach = work->reach(i);
+      relief = larger(
+          relief, relief_bound_m(map_, settle_.footprint, at.x_m, at.y_m, work->heading, reach.x_m,
+                                 reach.y_m, work->everything ? 0.0 : l.relief_max_m));
+    }
+    out.relief_max_m = relief;
+    out.margin_relief_m = l.relief_max_m - relief;
+    if (out.margin_relief_m < 0.0) work->reasons |= kRelief;
+  }
+}
+
+AceReport VerifiedChecker::check(const Pose2& pose, bool everything) const noexcept {
+  Work work;
+  work.pose = pose;
+  work.everything = everything;
+  AceReport& out = work.report;
+  const Bounds none{kNan, kNan};
+  out.roll_rad = out.pitch_rad = out.differential_rad = none;
+  out.bogie_left_rad = out.bogie_right_rad = out.origin_z_m = none;
+  out.tilt_max_rad = out.clearance_min_m = out.relief_max_m = kNan;
+  out.margin_tilt_rad = out.margin_bogie_rad = out.margin_differential_rad = kNan;
+  out.margin_clearance_m = out.margin_relief_m = kNan;
+  if (!pose_ok(pose)) {
+    work.reasons = kBadPose;
+  } else {
+    work.heading = det_sincos(pose.heading_rad);
+    if (guess(&work)) {
+      if (certify(&work)) {
+        judge_box(&work);
+      } else if (work.reasons == 0) {
+        work.reasons = kNotCertified;
+      }
+    }
+  }
+  out.reasons = static_cast<Reasons>(work.reasons);
+  out.safe = work.reasons == 0;
+  return out;
+}
+
+bool VerifiedChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcept {
+  const AceReport out = check(pose, false);
+  *reasons = out.reasons;
+  return out.safe;
+}
+
+AceReport VerifiedChecker::report(const Pose2& pose) const noexcept { return check(pose, true); }
+
+}  // namespace mlnav
