@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "mlnav/safety/ace_map.hpp"
+#include "mlnav/safety/probabilistic.hpp"
 #include "planner_rig.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -101,7 +102,11 @@ TEST_F(NoAllocation, Checkers) {
   rig::Box box;
   SettleChecker settle_checker;
   ASSERT_TRUE(settle_checker.init(RoverModel{}).ok());
-  AceChecker* const checkers[] = {&box.checker, &settle_checker};
+  maps::Memory memory(ProbabilisticChecker::memory_required(rig::kMaxCells));
+  Arena arena(memory.data(), memory.size());
+  ProbabilisticChecker probabilistic;
+  ASSERT_TRUE(probabilistic.init(RoverModel{}, {}, {}, rig::kMaxCells, &arena).ok());
+  AceChecker* const checkers[] = {&box.checker, &settle_checker, &probabilistic};
   for (int n = 0; n < 6; ++n) {
     const maps::Terrain terrain = maps::random_terrain(random, 12.0, 0.8);
     for (AceChecker* checker : checkers) {

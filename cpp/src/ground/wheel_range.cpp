@@ -121,18 +121,17 @@ Sample sample_at(const Placement& at, double x, double y) noexcept {
   return s;
 }
 
-// Lowest and highest cell that any sample of a row reads, anywhere in the rectangle; infinite where one is
-// unknown.
+// Lowest and highest of the cells that samples read which lie within (reach_x, reach_y) of (x, y), anywhere
+// in the rectangle; infinite where one is unknown.
 struct CellRange {
   double lo, hi;
 };
-CellRange cells_of_row(const Placement& at, const WheelFootprint& footprint, double row_x,
-                       double row_y) noexcept {
-  const double v = footprint.v_m[footprint.across - 1];
-  const double across_x = std::fabs(v * at.sin) + at.half_x;
-  const double across_y = std::fabs(v * at.cos) + at.half_y;
-  const int first_x = floor_cell(row_x - across_x), last_x = floor_cell(row_x + across_x) + 1;
-  const int first_y = floor_cell(row_y - across_y), last_y = floor_cell(row_y + across_y) + 1;
+CellRange cells_about(const Placement& at, double x, double y, double reach_x,
+                      double reach_y) noexcept {
+  const int first_x = floor_cell(x - reach_x - at.half_x);
+  const int last_x = floor_cell(x + reach_x + at.half_x) + 1;
+  const int first_y = floor_cell(y - reach_y - at.half_y);
+  const int last_y = floor_cell(y + reach_y + at.half_y) + 1;
   CellRange range{kInfinity, -kInfinity};
   for (int iy = first_y; iy <= last_y; ++iy) {
     for (int ix = first_x; ix <= last_x; ++ix) {
@@ -143,6 +142,19 @@ CellRange cells_of_row(const Placement& at, const WheelFootprint& footprint, dou
     }
   }
   return range;
+}
+
+CellRange cells_of_row(const Placement& at, const WheelFootprint& footprint, double row_x,
+                       double row_y) noexcept {
+  const double v = footprint.v_m[footprint.across - 1];
+  return cells_about(at, row_x, row_y, std::fabs(v * at.sin), std::fabs(v * at.cos));
+}
+
+CellRange cells_of_footprint(const Placement& at, const WheelFootprint& footprint) noexcept {
+  const double u = footprint.u_m[footprint.along - 1];
+  const double v = footprint.v_m[footprint.across - 1];
+  return cells_about(at, at.start_x, at.start_y, u * std::fabs(at.cos) + v * std::fabs(at.sin),
+                     u * std::fabs(at.sin) + v * std::fabs(at.cos));
 }
 
 }  // namespace
@@ -159,8 +171,10 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
   const int middle = footprint.along / 2;
   const int across = footprint.across;
   double highest[WheelFootprint::kMaxAlong];  // rim height no sample of the row exceeds, anywhere
+  const double highest_cell = cells_of_footprint(at, footprint).hi;
   // First the sample that carries the wheel at the centre: rows from the axle outwards, those that
   // cannot hold it skipped.
+  const double margin = 2.0 * (half_x_m + half_y_m);
   double best = -kInfinity;
   double carrier_x = at.start_x;
   double carrier_y = at.start_y;
@@ -168,6 +182,10 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
     const int i = middle + (k % 2 == 0 ? -(k / 2) : (k + 1) / 2);
     const double row_x = at.start_x + footprint.u_m[i] * at.cos;
     const double row_y = at.start_y + footprint.u_m[i] * at.sin;
+    // By all cells first, then, if that does not settle it, by the row's own. The margin keeps rows that
+    // the second pass may need after all from being judged by the coarse bound.
+    highest[i] = highest_cell - footprint.lift_m[i];
+    if (highest[i] <= best - margin) continue;
     highest[i] = cells_of_row(at, footprint, row_x, row_y).hi - footprint.lift_m[i];
     if (highest[i] <= best) continue;
     for (int j = 0; j < across; ++j) {

@@ -84,7 +84,8 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
       out.relief_max_m = relief(grid, model.footprint, pose, heading, out.positions);
       return out;
     }
-    if (step >= kFullSteps && (step - kFullSteps) % 24 == 0) damping *= 0.5;
+    // Each stage twice as long as the one before, since it moves half as far a step.
+    if (step == kFullSteps || step == 2 * kFullSteps || step == 4 * kFullSteps) damping *= 0.5;
     for (int i = 0; i < kWheels; ++i) h[i] += damping * (out.heights_m[i] - h[i]);
   }
   out.status = Status::kNotConverged;

@@ -21,13 +21,15 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kWiden = 1.0 + 1e-12;
 constexpr double kAbsolute = 1e-8;
 
-// A guess this far beyond a limit (rad, m) after the first look is not worth settling any further.
-constexpr double kHopeless_rad = 5 * kDeg;
+// Beyond a limit by this much, the state on the heights under the nominal wheels is not worth settling, and
+// the settled one not worth certifying.
+constexpr double kHopeless_rad[2] = {4 * kDeg, 0.3 * kDeg};
+constexpr double kHopelessClearance_m = 0.05;
 // Largest box worth trying: beyond, a pose is as good as unknown.
 constexpr double kMaxHalf_rad = 0.1;
 constexpr double kMaxHalf_m = 0.3;
 constexpr int kGuessSteps = 16;
-constexpr double kGuessTolerance_m = 5e-4;
+constexpr double kGuessTolerance_m = 2e-3;
 
 double larger(double a, double b) noexcept { return a > b ? a : b; }
 double smaller(double a, double b) noexcept { return a < b ? a : b; }
@@ -204,63 +206,75 @@ Status VerifiedChecker::set_map(const GridView& map) noexcept {
   return status;
 }
 
+// Reasons to give up on a state that is only a guess.
+unsigned VerifiedChecker::hopeless(const ChainState<double>& state,
+                                   double beyond_rad) const noexcept {
+  const SafetyLimits& l = model_.limits;
+  unsigned reasons = 0;
+  if (tilt_rad(state) > l.tilt_max_rad + beyond_rad) reasons |= kTilt;
+  if (larger(std::fabs(state.bogie_left_rad), std::fabs(state.bogie_right_rad)) >
+      l.bogie_max_rad + beyond_rad) {
+    reasons |= kBogie;
+  }
+  if (std::fabs(state.differential_rad) > l.differential_max_rad + beyond_rad) {
+    reasons |= kDifferential;
+  }
+  return reasons;
+}
+
+// H under the wheels. False with reasons where it is not to be had.
+bool VerifiedChecker::look(Work* work, const double forward_m[kStates],
+                           const double left_m[kStates], double heights_m[kStates]) const noexcept {
+  for (int i = 0; i < kN; ++i) {
+    work->forward[i] = forward_m[i];
+    work->left[i] = left_m[i];
+    const Point2 at = work->wheel(i);
+    const WheelHeight height = wheel_height(map_, settle_.footprint, at.x_m, at.y_m, work->heading);
+    ++work->report.lookups;
+    heights_m[i] = height.height_m;
+    if (height.status == Status::kOutsideMap) work->reasons |= kBorder;
+    if (height.status == Status::kUnknownGround) work->reasons |= kUnknown;
+  }
+  return (work->reasons & (kBorder | kUnknown)) == 0;
+}
+
 // A state close to a settled one, by plain fixed-point steps; false, with reasons, where it is plain
 // already that the pose cannot pass. Rejecting on a guess is always safe.
 bool VerifiedChecker::guess(Work* work) const noexcept {
-  const SafetyLimits& l = model_.limits;
   const WheelPlan plan = wheel_plan(model_.geometry);
+  double h[kN];
+  if (!look(work, plan.x_m, plan.y_m, h)) return false;
   ChainState<double> state{};
   WheelPositions<double> at{};
-  for (int i = 0; i < kN; ++i) {
-    at.forward_m[i] = plan.x_m[i];
-    at.left_m[i] = plan.y_m[i];
-  }
-  double h[kN];
   double damping = 1.0;
-  for (int step = 0;; ++step) {
-    double residual = 0.0;
-    bool outside = false;
-    bool unknown = false;
-    for (int i = 0; i < kN; ++i) {
-      work->forward[i] = at.forward_m[i];
-      work->left[i] = at.left_m[i];
-      const Point2 wheel = work->wheel(i);
-      const WheelHeight height =
-          wheel_height(map_, settle_.footprint, wheel.x_m, wheel.y_m, work->heading);
-      ++work->report.lookups;
-      outside |= height.status == Status::kOutsideMap;
-      unknown |= height.status == Status::kUnknownGround;
-      if (step == 0) {
-        h[i] = height.height_m;
-      } else {
-        residual = larger(residual, std::fabs(height.height_m - h[i]));
-        h[i] += damping * (height.height_m - h[i]);
-      }
-    }
-    if (outside || unknown) {
-      work->reasons |= outside ? kBorder : kUnknown;
-      return false;
-    }
-    if (step > 0 && residual < kGuessTolerance_m) break;
-    if (step == kGuessSteps) break;  // a bad guess: certify() may still make it good
-    if (step >= 6) damping = 0.5;
+  for (int step = 0; step < kGuessSteps; ++step) {
     if (solve_chain(settle_.linkage, h, &state, &at) != Status::kOk) {
       work->reasons |= kMechanical;
       return false;
     }
-    const double beyond = step == 0 ? kHopeless_rad : kHopeless_rad * 0.5;
-    unsigned reasons = 0;
-    if (tilt_rad(state) > l.tilt_max_rad + beyond) reasons |= kTilt;
-    if (larger(std::fabs(state.bogie_left_rad), std::fabs(state.bogie_right_rad)) >
-        l.bogie_max_rad + beyond) {
-      reasons |= kBogie;
+    if (step == 0) {
+      work->reasons |= hopeless(state, kHopeless_rad[0]);
+      const Clearance clearance = pan_clearance(map_, model_.geometry, work->pose, state);
+      if (clearance.status == Status::kOk &&
+          clearance.clearance_m < model_.limits.clearance_min_m - kHopelessClearance_m) {
+        work->reasons |= kClearance;
+      }
+      if (work->reasons != 0 && !work->everything) return false;
     }
-    if (std::fabs(state.differential_rad) > l.differential_max_rad + beyond) {
-      reasons |= kDifferential;
+    if (step >= 6) damping = 0.5;
+    double found[kN];
+    if (!look(work, at.forward_m, at.left_m, found)) return false;
+    double residual = 0.0;
+    for (int i = 0; i < kN; ++i) {
+      const double error = found[i] - h[i];
+      residual = larger(residual, std::fabs(error));
+      h[i] += damping * error;
     }
-    work->reasons |= reasons;
-    if (reasons != 0 && !work->everything) return false;
+    if (residual < kGuessTolerance_m) break;
   }
+  // A guess that has not come to rest is a bad one; certify() may still make it good.
+  work->reasons |= hopeless(state, kHopeless_rad[1]);
+  if (work->reasons != 0 && !work->everything) return false;
   work->q[kRoll] = state.roll_rad;
   work->q[kPitch] = state.pitch_rad;
   work->q[kDifferentialState] = state.differential_rad;

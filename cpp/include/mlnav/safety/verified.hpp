@@ -37,6 +37,9 @@ class VerifiedChecker final : public AceChecker {
  private:
   static constexpr int kStates = 6;
   struct Work;  // one pose's working values
+  unsigned hopeless(const ChainState<double>& state, double beyond_rad) const noexcept;
+  bool look(Work* work, const double forward_m[kStates], const double left_m[kStates],
+            double heights_m[kStates]) const noexcept;
   bool guess(Work* work) const noexcept;
   void turn(Work* work) const noexcept;
   bool move(Work* work, double reach_forward[kStates], double reach_left[kStates]) const noexcept;

@@ -1,0 +1,274 @@
+// The certified checker against settling, and against states known in closed form.
+#include "mlnav/safety/verified.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "maps.hpp"
+#include "mlnav/safety/settle_checker.hpp"
+
+namespace mlnav {
+namespace {
+
+using mlnav_test::Map;
+
+constexpr double kSettled = 1e-5;  // settling stops at 1e-6 m of residual
+
+struct Pair {
+  VerifiedChecker verified;
+  SettleChecker settled;
+  SettleModel settle_model;
+  explicit Pair(const SafetyLimits& limits, const VerifiedConfig& config = {}) {
+    RoverModel model;
+    model.limits = limits;
+    EXPECT_TRUE(verified.init(model, config).ok());
+    EXPECT_TRUE(settled.init(model).ok());
+    EXPECT_EQ(make_settle_model(model.geometry, &settle_model), Status::kOk);
+  }
+  void look_at(const GridView& map) {
+    ASSERT_EQ(verified.set_map(map), Status::kOk);
+    ASSERT_EQ(settled.set_map(map), Status::kOk);
+  }
+};
+
+// Slopes, rocks, noise, a step between two cells, a ditch.
+void make_ground(Map* map, int kind, std::mt19937& rng) {
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  const GridView& v = map->view;
+  const double gx = 0.3 * unit(rng);
+  const double gy = 0.3 * unit(rng);
+  const double noise = kind % 2 == 0 ? 0.004 : 0.02;
+  map->fill([&](double x, double y) {
+    return gx * (x - v.origin_x_m) + gy * (y - v.origin_y_m) + noise * unit(rng);
+  });
+  const double area = v.nx * v.ny * v.resolution_m * v.resolution_m;
+  for (int n = 0; n < area * (kind % 3); ++n) {
+    const double cx = 0.5 * v.nx * (1 + unit(rng));
+    const double cy = 0.5 * v.ny * (1 + unit(rng));
+    const double r = (0.06 + 0.14 * unit(rng) * unit(rng)) / v.resolution_m;
+    for (int iy = std::max(0, static_cast<int>(cy - r)); iy < std::min<double>(v.ny, cy + r);
+         ++iy) {
+      for (int ix = std::max(0, static_cast<int>(cx - r)); ix < std::min<double>(v.nx, cx + r);
+           ++ix) {
+        const double r2 = r * r - (ix - cx) * (ix - cx) - (iy - cy) * (iy - cy);
+        if (r2 > 0) map->at(ix, iy) += static_cast<float>(0.8 * std::sqrt(r2) * v.resolution_m);
+      }
+    }
+  }
+  if (kind % 5 == 1) {  // a step between two columns of cells
+    for (int iy = 0; iy < v.ny; ++iy)
+      for (int ix = v.nx / 2; ix < v.nx; ++ix) map->at(ix, iy) += 0.12F;
+  }
+  if (kind % 5 == 3) {  // a ditch
+    const int width = static_cast<int>(0.3 / v.resolution_m) + 1;
+    for (int iy = v.ny / 2; iy < std::min(v.ny, v.ny / 2 + width); ++iy)
+      for (int ix = 0; ix < v.nx; ++ix) map->at(ix, iy) -= 0.15F;
+  }
+}
+
+// Whether a settled state, judged, lies within what was certified.
+void expect_inside(const AceReport& certified, const AceReport& settled, const char* start, int n) {
+  const auto inside = [](const Bounds& outer, const Bounds& point) {
+    return point.lo >= outer.lo - kSettled && point.hi <= outer.hi + kSettled;
+  };
+  EXPECT_TRUE(inside(certified.roll_rad, settled.roll_rad)) << start << n;
+  EXPECT_TRUE(inside(certified.pitch_rad, settled.pitch_rad)) << start << n;
+  EXPECT_TRUE(inside(certified.differential_rad, settled.differential_rad)) << start << n;
+  EXPECT_TRUE(inside(certified.bogie_left_rad, settled.bogie_left_rad)) << start << n;
+  EXPECT_TRUE(inside(certified.bogie_right_rad, settled.bogie_right_rad)) << start << n;
+  EXPECT_TRUE(inside(certified.origin_z_m, settled.origin_z_m)) << start << n;
+  EXPECT_LE(settled.tilt_max_rad, certified.tilt_max_rad + kSettled) << start << n;
+  EXPECT_GE(settled.clearance_min_m, certified.clearance_min_m - kSettled) << start << n;
+  EXPECT_LE(settled.relief_max_m, certified.relief_max_m + kSettled) << start << n;
+  EXPECT_GE(settled.margin_tilt_rad, -kSettled) << start << n;
+  EXPECT_GE(settled.margin_bogie_rad, -kSettled) << start << n;
+  EXPECT_GE(settled.margin_differential_rad, -kSettled) << start << n;
+  EXPECT_GE(settled.margin_clearance_m, -kSettled) << start << n;
+  EXPECT_GE(settled.margin_relief_m, -kSettled) << start << n;
+}
+
+// No certified pose settles outside its bounds or the limits, from the nominal guess or from the bounds'
+// middle; and hardly a pose that settles safely is refused.
+TEST(Verified, WhatItPassesSettlesInsideBoundsAndLimits) {
+  std::mt19937 rng(31);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  int passed = 0, safe = 0, refused = 0, tried = 0;
+  double widest_roll = 0.0;
+  for (int scene = 0; scene < 30; ++scene) {
+    const double resolution = scene % 3 == 0 ? 0.1 : 0.05 + 0.15 * std::fabs(unit(rng));
+    const int cells = static_cast<int>(12.0 / resolution);
+    Map map(cells, cells + 5, 300 * unit(rng), 300 * unit(rng), resolution);
+    make_ground(&map, scene, rng);
+    Pair pair(scene % 2 == 0 ? SafetyLimits::flight_like() : SafetyLimits::enav_like());
+    pair.look_at(map.view);
+    for (int n = 0; n < 200; ++n) {
+      ++tried;
+      const Pose2 pose{map.view.origin_x_m + 6 + 3.5 * unit(rng),
+                       map.view.origin_y_m + 6 + 3.5 * unit(rng), 4 * unit(rng)};
+      const AceReport certified = pair.verified.report(pose);
+      Reasons reasons = 0;
+      ASSERT_EQ(pair.verified.is_safe(pose, &reasons), certified.safe);
+      ASSERT_EQ(certified.safe, certified.reasons == 0);
+      const SettledState nominal = settle(map.view, pair.settle_model, pose);
+      const AceReport judged = pair.settled.judge(pose, nominal);
+      safe += judged.safe;
+      refused += judged.safe && !certified.safe;
+      if (!certified.safe) continue;
+      ++passed;
+      widest_roll = std::max(widest_roll, certified.roll_rad.width());
+      // Settling itself may fail to converge; it is a certified state's existence that is claimed.
+      if (nominal.status == Status::kOk) {
+        expect_inside(certified, judged, "nominal ", n);
+        double heights[kWheels];
+        for (int i = 0; i < kWheels; ++i) heights[i] = nominal.heights_m[i] + 0.002 * unit(rng);
+        const SettledState again = settle(map.view, pair.settle_model, pose, heights);
+        if (again.status == Status::kOk) {
+          expect_inside(certified, pair.settled.judge(pose, again), "near ", n);
+        }
+      } else {
+        EXPECT_EQ(nominal.status, Status::kNotConverged);
+      }
+    }
+  }
+  EXPECT_GT(passed, tried / 3);
+  EXPECT_LE(refused, safe / 50) << refused << " of " << safe;
+  EXPECT_LT(widest_roll, 2 * kDeg);
+}
+
+// On a plane of exactly representable heights the settled state has a closed form: body parallel to the
+// ground, suspension at rest, z0 = z(x0, y0) + c + r - r N, with c the wheels' lift on the slope and N the
+// length of the normal (-a, -b, 1). Far from the datum float64 rounding is more than what the ground leaves
+// uncertain, and steep ground makes the first guess a poor one: the bounds hold the true state only if
+// rounding and the curvature of the rover's motion are both accounted for.
+TEST(Verified, BoundsHoldTheExactStateFarFromTheDatum) {
+  using Real = long double;
+  const RoverGeometry g;
+  WheelFootprint footprint;
+  ASSERT_EQ(make_footprint(g.wheel_radius_m, g.wheel_width_m, &footprint), Status::kOk);
+  const double slopes[][2] = {{0.0, 0.0}, {0.125, 0.0}, {-0.25, 0.125}, {0.375, -0.25}};
+  for (const double height : {0.0, 1024.0, 65536.0}) {
+    for (const auto& slope : slopes) {
+      for (const double origin : {0.0, 8388608.0}) {
+        for (const double heading : {0.0, 0.7, 2.9, -1.3}) {
+          const Real a = slope[0];
+          const Real b = slope[1];
+          Map map(80, 80, origin, -origin, 0.125);
+          map.fill([&](double x, double y) {
+            return height + slope[0] * (x - origin) + slope[1] * (y + origin);
+          });
+          VerifiedConfig config;
+          config.enclosed_m = 1e-5;  // so small a box that rounding is most of what is left
+          Pair pair(SafetyLimits::flight_like(), config);
+          pair.look_at(map.view);
+          const double x0 = 40 * 0.125 + 0.03125;
+          const double y0 = 5.0;
+          const AceReport report = pair.verified.report({origin + x0, -origin + y0, heading});
+          ASSERT_TRUE(report.safe) << height << ", " << slope[0] << ": " << report.reasons;
+
+          const Real c = std::cos(static_cast<Real>(heading));
+          const Real n = std::sin(static_cast<Real>(heading));
+          const Real forward = a * c + b * n;
+          const Real left = b * c - a * n;
+          const Real roll = std::atan(left);
+          const Real pitch = std::atan(forward * std::cos(roll));
+          Real lift = -INFINITY;
+          for (int i = 0; i < footprint.along; ++i) {
+            for (const int j : {0, footprint.across - 1}) {
+              lift = std::max(lift, forward * footprint.u_m[i] + left * footprint.v_m[j] -
+                                        static_cast<Real>(footprint.lift_m[i]));
+            }
+          }
+          const Real r = g.wheel_radius_m;
+          const Real z0 = height + a * x0 + b * y0 + lift + r - r * std::sqrt(1 + a * a + b * b);
+          const auto holds = [](const Bounds& bounds, Real exact) {
+            return static_cast<Real>(bounds.lo) <= exact && exact <= static_cast<Real>(bounds.hi);
+          };
+          EXPECT_TRUE(holds(report.roll_rad, roll)) << height << " " << slope[0] << " " << heading;
+          EXPECT_TRUE(holds(report.pitch_rad, pitch))
+              << height << " " << slope[0] << " " << heading;
+          EXPECT_TRUE(holds(report.origin_z_m, z0)) << height << " " << slope[0] << " " << heading;
+          EXPECT_TRUE(holds(report.differential_rad, 0.0L));
+          EXPECT_TRUE(holds(report.bogie_left_rad, 0.0L));
+          EXPECT_TRUE(holds(report.bogie_right_rad, 0.0L));
+          // A plane leaves next to nothing uncertain.
+          EXPECT_LT(report.pitch_rad.width(), 1e-5);
+          EXPECT_LT(report.origin_z_m.width(), 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST(Verified, EachLimitIsSeen) {
+  std::mt19937 rng(32);
+  Map map(120, 120, 0.0, 0.0, 0.1);
+  const auto verdict = [&](const SafetyLimits& limits) {
+    Pair pair(limits);
+    pair.look_at(map.view);
+    return pair.verified.report({6.0, 6.0, 0.0});
+  };
+  SafetyLimits limits = SafetyLimits::flight_like();
+  map.fill([](double x, double) { return 0.5 * x; });  // 26.6 deg
+  EXPECT_EQ(verdict(limits).reasons & kTilt, kTilt);
+  map.fill([](double x, double y) { return std::fabs(x - 6.0) < 0.3 && y > 6.5 ? 0.4 : 0.0; });
+  EXPECT_EQ(verdict(limits).reasons & kBogie, kBogie);
+  map.fill([](double x, double y) { return std::hypot(x - 6.0, y - 6.0) < 0.3 ? 0.45 : 0.0; });
+  EXPECT_EQ(verdict(limits).reasons, kClearance);
+  limits.clearance_min_m = 0.10;
+  EXPECT_EQ(verdict(limits).reasons, 0);
+  map.fill([](double x, double y) { return x > 7.2 && y > 6.0 ? 0.35 : 0.0; });
+  EXPECT_EQ(verdict(limits).reasons & kRelief, kRelief);
+}
+
+TEST(Verified, UnknownGroundAnywhereUnderTheRoverIsNotSafe) {
+  Map map(120, 110, -3.0, 2.0, 0.1);
+  map.fill([](double x, double) { return 0.1 * x; });
+  Pair pair(SafetyLimits::flight_like());
+  pair.look_at(map.view);
+  const Pose2 pose{3.0, 7.5, 0.4};
+  ASSERT_TRUE(pair.verified.report(pose).safe);
+  const SinCos heading = det_sincos(pose.heading_rad);
+  // Under a wheel, under the middle of the pan, under its corner; not a metre beside the rover.
+  const struct {
+    double forward, left;
+    Reasons expected;
+  } holes[] = {{1.185, 1.0625, kUnknown},
+               {-1.075, -1.0625, kUnknown},
+               {0.0, 0.0, kUnknown},
+               {0.85, 0.7, kUnknown},
+               {0.0, 2.3, 0}};
+  for (const auto& hole : holes) {
+    CellIndex cell;
+    ASSERT_TRUE(cell_of(map.view, pose.x_m + hole.forward * heading.cos - hole.left * heading.sin,
+                        pose.y_m + hole.forward * heading.sin + hole.left * heading.cos, &cell));
+    const float known = map.at(cell.ix, cell.iy);
+    map.at(cell.ix, cell.iy) = NAN;
+    EXPECT_EQ(pair.verified.report(pose).reasons, hole.expected)
+        << hole.forward << ", " << hole.left;
+    map.at(cell.ix, cell.iy) = known;
+  }
+  Reasons reasons = 0;
+  EXPECT_FALSE(pair.verified.is_safe({-2.5, 7.5, 0.0}, &reasons));
+  EXPECT_EQ(reasons, kBorder);
+  EXPECT_FALSE(pair.verified.is_safe({NAN, 7.5, 0.0}, &reasons));
+  EXPECT_EQ(reasons, kBadPose);
+  EXPECT_FALSE(pair.verified.is_safe({1e300, 7.5, 0.0}, &reasons));
+  EXPECT_EQ(reasons, kBorder);
+}
+
+TEST(Verified, ConfigurationIsChecked) {
+  VerifiedConfig config;
+  config.enclosed_m = NAN;
+  EXPECT_STREQ(validate(config).field, "enclosed_m");
+  config = {};
+  config.max_tries = 0;
+  EXPECT_STREQ(validate(config).field, "max_tries");
+  VerifiedChecker checker;
+  EXPECT_EQ(checker.init({}, config).status, Status::kConfigBad);
+}
+
+}  // namespace
+}  // namespace mlnav
