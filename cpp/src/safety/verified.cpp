@@ -24,7 +24,8 @@ constexpr double kAbsolute = 1e-8;
 // Beyond a limit by this much, the state on the heights under the nominal wheels is not worth settling, and
 // the settled one not worth certifying.
 constexpr double kHopeless_rad[2] = {4 * kDeg, 0.3 * kDeg};
-constexpr double kHopelessClearance_m = 0.05;
+constexpr double kHopelessClearance_m[2] = {0.05, 0.01};
+constexpr double kHopelessRelief_m = 0.01;
 // Largest box worth trying: beyond, a pose is as good as unknown.
 constexpr double kMaxHalf_rad = 0.1;
 constexpr double kMaxHalf_m = 0.3;
@@ -247,6 +248,13 @@ bool VerifiedChecker::guess(Work* work) const noexcept {
   ChainState<double> state{};
   WheelPositions<double> at{};
   double damping = 1.0;
+  // Clearance above its limit, by a guess.
+  const auto spare_clearance = [&] {
+    const Clearance clearance = pan_clearance(map_, model_.geometry, work->pose, state);
+    return clearance.status == Status::kOk ? clearance.clearance_m - model_.limits.clearance_min_m
+                                           : kInfinity;  // judge_box() will see
+  };
+  double spare = kInfinity;
   for (int step = 0; step < kGuessSteps; ++step) {
     if (solve_chain(settle_.linkage, h, &state, &at) != Status::kOk) {
       work->reasons |= kMechanical;
@@ -254,11 +262,8 @@ bool VerifiedChecker::guess(Work* work) const noexcept {
     }
     if (step == 0) {
       work->reasons |= hopeless(state, kHopeless_rad[0]);
-      const Clearance clearance = pan_clearance(map_, model_.geometry, work->pose, state);
-      if (clearance.status == Status::kOk &&
-          clearance.clearance_m < model_.limits.clearance_min_m - kHopelessClearance_m) {
-        work->reasons |= kClearance;
-      }
+      spare = spare_clearance();
+      if (spare < -kHopelessClearance_m[0]) work->reasons |= kClearance;
       if (work->reasons != 0 && !work->everything) return false;
     }
     if (step >= 6) damping = 0.5;
@@ -274,6 +279,16 @@ bool VerifiedChecker::guess(Work* work) const noexcept {
   }
   // A guess that has not come to rest is a bad one; certify() may still make it good.
   work->reasons |= hopeless(state, kHopeless_rad[1]);
+  if (spare < kHopelessClearance_m[0] && spare_clearance() < -kHopelessClearance_m[1]) {
+    work->reasons |= kClearance;
+  }
+  const double relief_max = model_.limits.relief_max_m;
+  for (int i = 0; i < kN && std::isfinite(relief_max) && work->reasons == 0; ++i) {
+    const Point2 wheel = work->wheel(i);
+    const double relief = relief_bound_m(map_, settle_.footprint, wheel.x_m, wheel.y_m,
+                                         work->heading, 0.0, 0.0, relief_max);
+    if (relief > relief_max + kHopelessRelief_m) work->reasons |= kRelief;
+  }
   if (work->reasons != 0 && !work->everything) return false;
   work->q[kRoll] = state.roll_rad;
   work->q[kPitch] = state.pitch_rad;
@@ -521,7 +536,6 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
     work->reasons |= clearance.status == Status::kOutsideMap ? kBorder : kUnknown;
     return;
   }
-  out.lookups += clearance.cells;
   const auto largest_change = [](double now, double a, double b) {
     return larger(std::fabs(a - now), std::fabs(b - now));
   };
