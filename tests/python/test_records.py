@@ -74,10 +74,12 @@ def test_documents_are_whole_or_absent(tmp_path) -> None:
 def test_an_interrupt_leaves_whole_lines(tmp_path) -> None:
     path = tmp_path / "r.jsonl"
     code = (
-        "import sys; from mlnav.io import JsonlWriter\n"
+        "import signal, sys; from mlnav.io import JsonlWriter\n"
+        # Shells start background jobs with interrupts ignored, and children inherit that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "with JsonlWriter(sys.argv[1]) as w:\n"
-        "    i = 0\n"
-        "    while True: w.write({'i': i, 'pad': 'x' * 5000}); i += 1\n"
+        # Bounded: should the interrupt be lost, a full disk must not be the consequence.
+        "    for i in range(10_000): w.write({'i': i, 'pad': 'x' * 5000})\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.DEVNULL)
     while not path.exists() or path.stat().st_size < 50_000:

@@ -466,12 +466,6 @@ bool FixedBoxChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcep
 
 AceReport FixedBoxChecker::report(const Pose2& pose) const noexcept {
   AceReport out;
-  const Bounds none{NAN, NAN};
-  out.roll_rad = out.pitch_rad = out.differential_rad = none;
-  out.bogie_left_rad = out.bogie_right_rad = out.origin_z_m = none;
-  out.tilt_max_rad = out.clearance_min_m = out.relief_max_m = NAN;
-  out.margin_tilt_rad = out.margin_bogie_rad = out.margin_differential_rad = NAN;
-  out.margin_clearance_m = out.margin_relief_m = NAN;
 
   CellPose at;
   if (!locate(pose, &at, &out.reasons)) return out;

@@ -37,7 +37,6 @@ AceReport SettleChecker::judge(const Pose2& pose, const SettledState& settled) c
   AceReport out;
   out.inner_steps = settled.steps;
   out.lookups = settled.lookups;
-  const Bounds none{NAN, NAN};
   if (settled.status != Status::kOk) {
     switch (settled.status) {
       case Status::kUnknownGround:
@@ -55,11 +54,6 @@ AceReport SettleChecker::judge(const Pose2& pose, const SettledState& settled) c
       default:
         out.reasons = kNotSettled;
     }
-    out.roll_rad = out.pitch_rad = out.differential_rad = out.bogie_left_rad = none;
-    out.bogie_right_rad = out.origin_z_m = none;
-    out.tilt_max_rad = out.clearance_min_m = out.relief_max_m = NAN;
-    out.margin_tilt_rad = out.margin_bogie_rad = out.margin_differential_rad = NAN;
-    out.margin_clearance_m = out.margin_relief_m = NAN;
     return out;
   }
   const ChainState<double>& s = settled.state;

@@ -12,7 +12,6 @@ namespace {
 constexpr int kN = 6;  // states and wheels alike
 enum State : int { kRoll, kPitch, kDifferentialState, kBogieLeft, kBogieRight, kHeight };
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Every bound below is a sum of non-negative float64 terms, each of some thousand roundings at most:
@@ -603,12 +602,6 @@ AceReport VerifiedChecker::check(const Pose2& pose, bool everything) const noexc
   work.pose = pose;
   work.everything = everything;
   AceReport& out = work.report;
-  const Bounds none{kNan, kNan};
-  out.roll_rad = out.pitch_rad = out.differential_rad = none;
-  out.bogie_left_rad = out.bogie_right_rad = out.origin_z_m = none;
-  out.tilt_max_rad = out.clearance_min_m = out.relief_max_m = kNan;
-  out.margin_tilt_rad = out.margin_bogie_rad = out.margin_differential_rad = kNan;
-  out.margin_clearance_m = out.margin_relief_m = kNan;
   if (!pose_ok(pose)) {
     work.reasons = kBadPose;
   } else {

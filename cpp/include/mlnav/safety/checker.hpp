@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "mlnav/ground/grid.hpp"
 #include "mlnav/rover/model.hpp"
@@ -32,18 +33,28 @@ const char* reason_name(int bit) noexcept;  // "tilt", "bogie", ...
 // What a checker found out about a pose. Bounds hold for the settled state as far as the checker can
 // tell (fixed_box: its intervals; settle: the state itself). NaN: not evaluated.
 struct AceReport {
+  static constexpr double kNotEvaluated = std::numeric_limits<double>::quiet_NaN();
+  static constexpr Bounds kNoBounds{kNotEvaluated, kNotEvaluated};
+
   bool safe = false;
   Reasons reasons = 0;
-  Bounds roll_rad, pitch_rad, differential_rad, bogie_left_rad, bogie_right_rad, origin_z_m;
-  double tilt_max_rad = 0.0;
-  double clearance_min_m = 0.0;
-  double relief_max_m = 0.0;
+  Bounds roll_rad = kNoBounds;
+  Bounds pitch_rad = kNoBounds;
+  Bounds differential_rad = kNoBounds;
+  Bounds bogie_left_rad = kNoBounds;
+  Bounds bogie_right_rad = kNoBounds;
+  Bounds origin_z_m = kNoBounds;
+  double tilt_max_rad = kNotEvaluated;
+  double clearance_min_m = kNotEvaluated;
+  double relief_max_m = kNotEvaluated;
   // Distance to each limit, positive inside: the first five reasons in order.
-  double margin_tilt_rad = 0.0;
-  double margin_bogie_rad = 0.0;
-  double margin_differential_rad = 0.0;
-  double margin_clearance_m = 0.0;
-  double margin_relief_m = 0.0;
+  double margin_tilt_rad = kNotEvaluated;
+  double margin_bogie_rad = kNotEvaluated;
+  double margin_differential_rad = kNotEvaluated;
+  double margin_clearance_m = kNotEvaluated;
+  double margin_relief_m = kNotEvaluated;
+  // Probability that a limit is exceeded, where a checker has a model of it (probabilistic).
+  double risk = kNotEvaluated;
   int inner_steps = 0;  // chain evaluations
   int lookups = 0;      // evaluations of H, or cells read
 };
