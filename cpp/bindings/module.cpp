@@ -18,6 +18,7 @@
 #include "mlnav/rover/settle.hpp"
 #include "mlnav/safety/ace_map.hpp"
 #include "mlnav/safety/fixed_box.hpp"
+#include "mlnav/safety/probabilistic.hpp"
 #include "mlnav/safety/settle_checker.hpp"
 #include "mlnav/safety/verified.hpp"
 #include "mlnav/search/cost_to_go.hpp"
@@ -198,6 +199,19 @@ class Checker {
     return out;
   }
 
+  static std::shared_ptr<Checker> probabilistic(const RoverModel& model,
+                                                const FixedBoxConfig& boxes,
+                                                const ProbabilisticConfig& config,
+                                                std::size_t max_map_cells) {
+    auto out = std::shared_ptr<Checker>(new Checker("probabilistic"));
+    require(validate(boxes));
+    require(validate(config));
+    out->memory_ = Memory(ProbabilisticChecker::memory_required(max_map_cells));
+    require(out->probabilistic_.init(model, boxes, config, max_map_cells, out->memory_.arena()));
+    out->checker_ = &out->probabilistic_;
+    return out;
+  }
+
   void set_map(std::shared_ptr<Grid> grid) {
     const auto status = [&] {
       const py::gil_scoped_release release;
@@ -250,6 +264,7 @@ class Checker {
         column<double>(rows, [](R r) { return r.margin_differential_rad; });
     out["margin_clearance_m"] = column<double>(rows, [](R r) { return r.margin_clearance_m; });
     out["margin_relief_m"] = column<double>(rows, [](R r) { return r.margin_relief_m; });
+    out["risk"] = column<double>(rows, [](R r) { return r.risk; });
     out["inner_steps"] = column<std::int32_t>(rows, [](R r) { return r.inner_steps; });
     out["lookups"] = column<std::int32_t>(rows, [](R r) { return r.lookups; });
     return out;
@@ -289,6 +304,7 @@ class Checker {
   FixedBoxChecker fixed_box_;
   SettleChecker settle_;
   VerifiedChecker verified_;
+  ProbabilisticChecker probabilistic_;
   AceChecker* checker_ = nullptr;
   std::shared_ptr<Grid> grid_;
 };
@@ -678,6 +694,11 @@ PYBIND11_MODULE(_core, m) {
         .def(py::init<>()) FIELD(half_length_m) FIELD(half_width_m);
   }
   {
+    using Self = ProbabilisticConfig;
+    py::class_<Self>(m, "ProbabilisticConfig")
+        .def(py::init<>()) FIELD(sigma_fraction) FIELD(risk_max);
+  }
+  {
     using Self = VerifiedConfig;
     py::class_<Self>(m, "VerifiedConfig").def(py::init<>()) FIELD(enclosed_m) FIELD(max_tries);
   }
@@ -775,6 +796,8 @@ PYBIND11_MODULE(_core, m) {
                   py::arg("max_map_cells"))
       .def_static("settle", &Checker::settle, py::arg("model"))
       .def_static("verified", &Checker::verified, py::arg("model"), py::arg("config"))
+      .def_static("probabilistic", &Checker::probabilistic, py::arg("model"), py::arg("boxes"),
+                  py::arg("config"), py::arg("max_map_cells"))
       .def_property_readonly("name", &Checker::name)
       .def_property_readonly("model", [](const Checker& self) { return self.model(); })
       .def("set_map", &Checker::set_map, py::arg("grid"))

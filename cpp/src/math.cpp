@@ -246,6 +246,28 @@ double det_exp(double x) noexcept {
   return value * power_of_two(first) * power_of_two(whole - first);
 }
 
+double det_normal_cdf(double x) noexcept {
+  if (!(x == x)) return x;
+  constexpr double kFarthest = 39.0;  // less than the smallest double lies beyond
+  if (!(std::fabs(x) < kFarthest)) return x < 0.0 ? 0.0 : 1.0;
+  const double a = std::fabs(x);
+  // (1 + a) exp(a^2/2) P(X <= -a) in u = (a - 5)/(a + 5), which runs over [-1, 0.78): interpolation at
+  // Chebyshev nodes, relative error below 6e-14. The exponential brings the rounding of its argument.
+  static constexpr double kTail[] = {
+      0.46151582985002587,     -0.09155228183426631,   0.0310303684286641,
+      0.010002352402129634,    -0.02640104306467715,   0.02453696290756521,
+      -0.015170414045630503,   0.006522003814227046,   -0.0016760816193475902,
+      7.77506841266779e-06,    0.00018236950229830003, -5.355486854692135e-05,
+      -9.974979254827925e-06,  8.955208685017554e-06,  3.2565150963022796e-08,
+      -1.1804146636555217e-06, 5.338344960978152e-08,  1.0773716441270925e-07};
+  constexpr int kTerms = static_cast<int>(sizeof kTail / sizeof kTail[0]);
+  const double u = (a - 5.0) / (a + 5.0);
+  double scaled = kTail[kTerms - 1];
+  for (int i = kTerms - 2; i >= 0; --i) scaled = scaled * u + kTail[i];
+  const double tail = scaled / (1.0 + a) * det_exp(-0.5 * a * a);
+  return x < 0.0 ? tail : 1.0 - tail;
+}
+
 double wrap_angle(double angle_rad) noexcept {
   if (angle_rad >= -kPi && angle_rad < kPi) return angle_rad;
   double wrapped;

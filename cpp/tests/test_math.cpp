@@ -228,6 +228,38 @@ TEST(Math, ExpWithinTwoUlpsAndSaturates) {
   EXPECT_TRUE(std::isnan(det_exp(kNan)));
 }
 
+TEST(Math, NormalCdfWithinItsStatedError) {
+  double worst = 0.0;
+  double at = 0.0;
+  sweep(-37.0, 37.0, 300000, 23, [&](double x) {
+    const double expected = 0.5 * std::erfc(-x / std::sqrt(2.0));
+    const double error = std::fabs(det_normal_cdf(x) / expected - 1.0);
+    if (!(error <= worst)) {
+      worst = error;
+      at = x;
+    }
+    ASSERT_NEAR(det_normal_cdf(x) + det_normal_cdf(-x), 1.0, 3e-16) << x;
+  });
+  EXPECT_LE(worst, 1e-12) << "at " << at;
+  EXPECT_NEAR(det_normal_cdf(0.0), 0.5, 1e-13);
+  EXPECT_NEAR(det_normal_cdf(-1.0), 0.15865525393145705, 1e-13);
+  EXPECT_NEAR(det_normal_cdf(1.959963984540054), 0.975, 1e-13);
+  EXPECT_EQ(det_normal_cdf(-kInf), 0.0);
+  EXPECT_EQ(det_normal_cdf(kInf), 1.0);
+  EXPECT_EQ(det_normal_cdf(-1e300), 0.0);
+  EXPECT_EQ(det_normal_cdf(40.0), 1.0);
+  EXPECT_TRUE(std::isnan(det_normal_cdf(kNan)));
+}
+
+TEST(Math, NormalCdfRises) {
+  double previous = 0.0;
+  for (int i = -38600; i <= 10000; ++i) {
+    const double value = det_normal_cdf(i * 1e-3);
+    ASSERT_GE(value, previous) << i;
+    previous = value;
+  }
+}
+
 TEST(Math, WrapAngleIsHalfOpenAndKeepsTheAngle) {
   EXPECT_EQ(wrap_angle(-kPi), -kPi);
   EXPECT_EQ(wrap_angle(kPi), -kPi);
@@ -282,8 +314,9 @@ TEST(Math, GoldenBits) {
     mix(det_log(x * x + 0.001));
     mix(det_exp(x * 30.0));
     mix(wrap_angle(x * 50.0));
+    mix(det_normal_cdf(x * 9.0));
   }
-  EXPECT_EQ(hash, 3593118376206709646ull);
+  EXPECT_EQ(hash, 15429346594922916124ull);
 }
 
 }  // namespace

@@ -69,6 +69,11 @@ class VerifiedConfig:
     max_tries: int
     def __init__(self) -> None: ...
 
+class ProbabilisticConfig:
+    sigma_fraction: float  # standard deviation of a state, of its interval's width; 0.13 to 0.20
+    risk_max: float
+    def __init__(self) -> None: ...
+
 class CostmapConfig:
     coarsening: int
     patch_half_width_m: float
@@ -134,6 +139,10 @@ class Checker:
     def settle(model: RoverModel) -> Checker: ...
     @staticmethod
     def verified(model: RoverModel, config: VerifiedConfig) -> Checker: ...
+    @staticmethod
+    def probabilistic(
+        model: RoverModel, boxes: FixedBoxConfig, config: ProbabilisticConfig, max_map_cells: int
+    ) -> Checker: ...
     @property
     def name(self) -> str: ...
     @property
@@ -145,7 +154,8 @@ class Checker:
         """(n, 3) -> columns: safe (bool), reasons (uint16), roll_rad/pitch_rad/differential_rad/
         bogie_left_rad/bogie_right_rad/origin_z_m (n, 2) bounds, tilt_max_rad, clearance_min_m,
         relief_max_m, margin_tilt_rad, margin_bogie_rad, margin_differential_rad,
-        margin_clearance_m, margin_relief_m (n,), inner_steps, lookups (int32)."""
+        margin_clearance_m, margin_relief_m (n,), risk (n,) of `probabilistic`, else NaN,
+        inner_steps, lookups (int32)."""
     def ace_map(self, bins: int) -> NDArray[np.uint16]:
         """(bins, ny, nx) reasons at every cell centre and heading 2 pi k / bins."""
 

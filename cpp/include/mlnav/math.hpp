@@ -23,6 +23,8 @@ double det_atan(double x) noexcept;
 double det_atan2(double y, double x) noexcept;  // (-pi, pi]; atan2(0, 0) = 0
 double det_log(double x) noexcept;              // x > 0, normal
 double det_exp(double x) noexcept;              // saturates to 0 and +inf
+// P(X <= x) for X normal, mean 0 and variance 1; relative error below 1e-12 while it is a normal number.
+double det_normal_cdf(double x) noexcept;
 
 // Into [-pi, pi).
 double wrap_angle(double angle_rad) noexcept;
