@@ -50,18 +50,18 @@ int main(int argc, char** argv) {
 
     std::mt19937 rng(seed + 7);
     std::uniform_real_distribution<double> place(3.0, 36.0), turn(-3.14, 3.14);
-    std::vector<Pose2> poses(static_cast<std::size_t>(poses_n));
-    for (Pose2& pose : poses) {
+    std::vector<Stance> poses(static_cast<std::size_t>(poses_n));
+    for (Stance& pose : poses) {
       pose = {map.origin_x_m + place(rng), map.origin_y_m + place(rng), turn(rng)};
     }
     std::vector<Reasons> shipped(poses.size()), plain(poses.size());
     const double shipped_ns = best_ns(kRounds, poses.size(), [&] {
-      check_poses(checker, {poses.data(), poses.size()}, shipped.data(), nullptr);
+      check_stances(checker, {poses.data(), poses.size()}, shipped.data(), nullptr);
     });
     const double naive_ns = best_ns(kRounds, poses.size(), [&] {
       for (std::size_t i = 0; i < poses.size(); ++i) plain[i] = naive.check(poses[i]).reasons;
     });
-    std::vector<Pose2> passing;
+    std::vector<Stance> passing;
     for (std::size_t i = 0; i < poses.size(); ++i) {
       if (shipped[i] != plain[i]) {
         std::printf("verdicts differ at pose %zu: %u and %u\n", i, shipped[i], plain[i]);
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
       if (shipped[i] == 0) passing.push_back(poses[i]);
     }
     const double passing_ns = best_ns(kRounds, passing.size(), [&] {
-      check_poses(checker, {passing.data(), passing.size()}, shipped.data(), nullptr);
+      check_stances(checker, {passing.data(), passing.size()}, shipped.data(), nullptr);
     });
 
     std::vector<Reasons> dense(16 * cells);

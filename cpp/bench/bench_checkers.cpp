@@ -15,11 +15,11 @@ namespace {
 
 using namespace mlnav;
 
-double microseconds(const AceChecker& checker, const std::vector<Pose2>& poses) {
+double microseconds(const AceChecker& checker, const std::vector<Stance>& poses) {
   if (poses.empty()) return 0.0;
   std::vector<Reasons> reasons(poses.size());
   return 1e-3 * mlnav_bench::best_ns(5, poses.size(), [&] {
-           check_poses(checker, {poses.data(), poses.size()}, reasons.data(), nullptr);
+           check_stances(checker, {poses.data(), poses.size()}, reasons.data(), nullptr);
          });
 }
 
@@ -58,10 +58,10 @@ int main(int argc, char** argv) {
 
     std::mt19937 random(seed + 7);
     std::uniform_real_distribution<double> place(3.0, 36.0), turn(-kPi, kPi);
-    std::vector<Pose2> all(static_cast<std::size_t>(poses_n)), passed, rejected;
+    std::vector<Stance> all(static_cast<std::size_t>(poses_n)), passed, rejected;
     double tries = 0.0;
     double lookups = 0.0;
-    for (Pose2& pose : all) {
+    for (Stance& pose : all) {
       pose = {map.origin_x_m + place(random), map.origin_y_m + place(random), turn(random)};
       const AceReport report = verified.report(pose);
       (report.safe ? passed : rejected).push_back(pose);
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     const double box_us = microseconds(fixed_box, passed);
     // Rejections differ most in cost: a look at the guess, or a proof that failed.
     std::vector<double> rejected_us;
-    for (const Pose2& pose : rejected) rejected_us.push_back(microseconds(verified, {pose}));
+    for (const Stance& pose : rejected) rejected_us.push_back(microseconds(verified, {pose}));
     std::sort(rejected_us.begin(), rejected_us.end());
     const auto quantile = [&](double q) {
       return rejected_us.empty() ? 0.0

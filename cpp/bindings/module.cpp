@@ -134,14 +134,19 @@ class Memory {
   Arena arena_;
 };
 
-std::vector<Pose2> to_poses(const Array<double>& array) {
-  if (array.ndim() != 2 || array.shape(1) != 3) {
-    throw CoreError("poses must have shape (n, 3): x_m, y_m, heading_rad");
+std::vector<Stance> to_stances(const Array<double>& array) {
+  if (array.ndim() != 2 || (array.shape(1) != 3 && array.shape(1) != 4)) {
+    throw CoreError(
+        "poses must have shape (n, 3): x_m, y_m, heading_rad, or (n, 4): curvature_per_m too");
   }
-  std::vector<Pose2> poses(static_cast<std::size_t>(array.shape(0)));
-  const double* p = array.data();
-  for (std::size_t i = 0; i < poses.size(); ++i) poses[i] = {p[3 * i], p[3 * i + 1], p[3 * i + 2]};
-  return poses;
+  std::vector<Stance> stances(static_cast<std::size_t>(array.shape(0)));
+  const bool steered = array.shape(1) == 4;
+  const double* row = array.data();
+  for (Stance& stance : stances) {
+    stance = {Pose2{row[0], row[1], row[2]}, steered ? row[3] : 0.0};
+    row += array.shape(1);
+  }
+  return stances;
 }
 
 // A column of a report: one value, or two bounds, per row.
@@ -223,23 +228,23 @@ class Checker {
 
   py::array reasons(const Array<double>& array) const {
     require_map();
-    const std::vector<Pose2> poses = to_poses(array);
+    const std::vector<Stance> poses = to_stances(array);
     Array<Reasons> out(static_cast<py::ssize_t>(poses.size()));
     Reasons* p = out.mutable_data();
     {
       const py::gil_scoped_release release;
-      check_poses(*checker_, {poses.data(), poses.size()}, p, nullptr);
+      check_stances(*checker_, {poses.data(), poses.size()}, p, nullptr);
     }
     return out;
   }
 
   py::dict report(const Array<double>& array) const {
     require_map();
-    const std::vector<Pose2> poses = to_poses(array);
+    const std::vector<Stance> poses = to_stances(array);
     std::vector<AceReport> rows(poses.size());
     {
       const py::gil_scoped_release release;
-      check_poses(*checker_, {poses.data(), poses.size()}, nullptr, rows.data());
+      check_stances(*checker_, {poses.data(), poses.size()}, nullptr, rows.data());
     }
     return to_columns(rows);
   }
@@ -311,7 +316,7 @@ class Checker {
 
 py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<double>& pose_array,
                       const py::object& start_heights) {
-  const std::vector<Pose2> poses = to_poses(pose_array);
+  const std::vector<Stance> poses = to_stances(pose_array);
   Array<double> starts;
   const double* start = nullptr;
   if (!start_heights.is_none()) {
@@ -335,13 +340,13 @@ py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<dou
   {
     const py::gil_scoped_release release;
     for (std::size_t i = 0; i < poses.size(); ++i) {
-      if (pose_ok(poses[i])) {
+      if (stance_ok(poses[i])) {
         rows[i] = settle(grid.view, settle_model, poses[i],
                          start == nullptr ? nullptr : start + kWheels * i);
       } else {
         rows[i].status = Status::kPoseNotFinite;
       }
-      reports[i] = checker.judge(poses[i], rows[i]);
+      reports[i] = checker.judge(poses[i].pose, rows[i]);
     }
   }
   using S = const SettledState&;
@@ -509,8 +514,9 @@ class PyEnavPlanner {
                     std::tuple<double, double> goal, double goal_tolerance_m,
                     const py::object& risk, double risk_resolution_m,
                     std::tuple<double, double> risk_origin_m, const py::object& keep_out,
-                    std::int64_t ace_budget) {
+                    std::int64_t ace_budget, double standing_curvature_per_m) {
     PlanRequest request;
+    request.standing_curvature_per_m = standing_curvature_per_m;
     request.map = grid->view;
     request.pose = {std::get<0>(pose), std::get<1>(pose), std::get<2>(pose)};
     request.goal = {std::get<0>(goal), std::get<1>(goal)};
@@ -775,15 +781,16 @@ PYBIND11_MODULE(_core, m) {
           [](const Grid& self, const RoverModel& model, const Array<double>& array) {
             SettleModel settle_model;
             require(make_settle_model(model.geometry, &settle_model), "wheel_radius_m");
-            const std::vector<Pose2> poses = to_poses(array);
+            const std::vector<Stance> poses = to_stances(array);
             Array<double> out(static_cast<py::ssize_t>(poses.size()));
             double* h = out.mutable_data();
             const py::gil_scoped_release release;
             for (std::size_t i = 0; i < poses.size(); ++i) {
+              const Pose2& wheel = poses[i].pose;
               const WheelContact contact =
-                  pose_ok(poses[i]) ? wheel_contact(self.view, settle_model.footprint, poses[i].x_m,
-                                                    poses[i].y_m, det_sincos(poses[i].heading_rad))
-                                    : WheelContact{Status::kPoseNotFinite, 0.0, 0.0, 0.0};
+                  stance_ok(poses[i]) ? wheel_contact(self.view, settle_model.footprint, wheel.x_m,
+                                                      wheel.y_m, det_sincos(wheel.heading_rad))
+                                      : WheelContact{Status::kPoseNotFinite, 0.0, 0.0, 0.0};
               h[i] = contact.status == Status::kOk ? contact.height_m
                                                    : std::numeric_limits<double>::quiet_NaN();
             }
@@ -863,7 +870,8 @@ PYBIND11_MODULE(_core, m) {
       .def("plan", &PyEnavPlanner::plan, py::arg("grid"), py::arg("pose"), py::arg("goal"),
            py::arg("goal_tolerance_m") = 1.0, py::arg("risk") = py::none(),
            py::arg("risk_resolution_m") = 0.0, py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0),
-           py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1)
+           py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1,
+           py::arg("standing_curvature_per_m") = 0.0)
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
       .def_property_readonly("tree", &PyEnavPlanner::tree)
       .def("path_costs", &PyEnavPlanner::path_costs)

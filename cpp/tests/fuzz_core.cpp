@@ -299,7 +299,7 @@ bool check_report(const AceChecker& checker, const Pose2& pose) {
   REQUIRE(safe == (r.reasons == 0));
   REQUIRE((reasons & ~r.reasons) == 0);
   REQUIRE((r.reasons >> kReasonCount) == 0);
-  if (!pose_ok(pose)) {
+  if (!stance_ok(pose)) {
     REQUIRE(r.reasons == kBadPose);
   }
   if (!safe) return false;
@@ -323,7 +323,7 @@ void fuzz_settle(Random& random, const maps::Terrain& terrain, const RoverModel&
   REQUIRE(make_settle_model(model.geometry, &settle_model) == Status::kOk);
   for (int n = 0; n < 4; ++n) {
     const Pose2 pose = any_pose(random, terrain);
-    if (!pose_ok(pose)) continue;
+    if (!stance_ok(pose)) continue;
     double start[kWheels];
     for (double& h : start) h = perhaps(random, 0.2, random.uniform(-1, 1));
     const SettledState s =

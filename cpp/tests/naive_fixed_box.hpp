@@ -29,7 +29,7 @@ struct NaiveFixedBox {
     const Linkage k(g);
     const WheelPlan plan = wheel_plan(g);
     const double res = map.resolution_m;
-    if (!pose_ok(pose)) {
+    if (!stance_ok(pose)) {
       out.reasons = kBadPose;
       return out;
     }

@@ -50,17 +50,17 @@ class SpyChecker final : public AceChecker {
     ++maps_set;
     return behind_ != nullptr ? behind_->set_map(map) : Status::kOk;
   }
-  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override {
-    poses.push_back(pose);
-    if (behind_ != nullptr) return behind_->is_safe(pose, reasons);
-    *reasons = verdict_(pose);
+  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override {
+    poses.push_back(stance.pose);
+    if (behind_ != nullptr) return behind_->is_safe(stance, reasons);
+    *reasons = verdict_(stance.pose);
     return *reasons == 0;
   }
-  AceReport report(const Pose2& pose) const noexcept override {
+  AceReport report(const Stance& stance) const noexcept override {
     ++reports;
-    if (behind_ != nullptr) return behind_->report(pose);
+    if (behind_ != nullptr) return behind_->report(stance);
     AceReport out;
-    out.reasons = verdict_(pose);
+    out.reasons = verdict_(stance.pose);
     out.safe = out.reasons == 0;
     return out;
   }
@@ -186,7 +186,7 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   ASSERT_LE(count, PlanResult::kMaxPathPoses);
   ASSERT_EQ(judge->set_map(request.map), Status::kOk);
   for (int i = 0; i < count; ++i) {
-    const AceReport report = judge->report(result.path[i].pose);
+    const AceReport report = judge->report({result.path[i].pose, result.path[i].curvature_per_m});
     ASSERT_TRUE(report.safe) << "pose " << i << " of " << count << ", reasons " << report.reasons;
     ASSERT_EQ(report.reasons, 0);
     ASSERT_FALSE(kept_out(request, result.path[i].pose));

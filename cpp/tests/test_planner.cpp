@@ -553,11 +553,11 @@ TEST(PlannerOutcome, ARejectionWithoutAReasonIsARejection) {
   class Mute final : public AceChecker {
    public:
     Status set_map(const GridView&) noexcept override { return Status::kOk; }
-    bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override {
+    bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override {
       *reasons = 0;
-      return start_passes && pose.x_m == 12.0 && pose.heading_rad == 0.0;
+      return start_passes && stance.pose.x_m == 12.0 && stance.pose.heading_rad == 0.0;
     }
-    AceReport report(const Pose2&) const noexcept override { return {}; }
+    AceReport report(const Stance&) const noexcept override { return {}; }
     const RoverModel& model() const noexcept override { return model_; }
     bool start_passes = false;
 
@@ -578,12 +578,12 @@ TEST(PlannerOutcome, AFaultOfTheCheckersMapIsHandedOn) {
   class Small final : public AceChecker {
    public:
     Status set_map(const GridView&) noexcept override { return Status::kMapTooLarge; }
-    bool is_safe(const Pose2&, Reasons* reasons) const noexcept override {
+    bool is_safe(const Stance&, Reasons* reasons) const noexcept override {
       ADD_FAILURE() << "asked without a map";
       *reasons = 0;
       return true;
     }
-    AceReport report(const Pose2&) const noexcept override { return {}; }
+    AceReport report(const Stance&) const noexcept override { return {}; }
     const RoverModel& model() const noexcept override { return model_; }
 
    private:
@@ -1425,6 +1425,36 @@ TEST(PlannerTelemetry, RejectsAddUp) {
   EXPECT_GT(rejected, 50);
 }
 
+// The checker is asked about the rover as it will stand: wheels steered for the arc, or for turning in place.
+TEST(PlannerTelemetry, StancesAreSteeredForTheMotion) {
+  const Terrain flat(160, 160, 0.1);
+  Box box;
+  Rig rig(&box.checker);
+  PlanRequest request = request_on(flat, {8.0, 8.0, 0.0}, {2.0, 8.0});  // behind: it has to turn
+  request.standing_curvature_per_m = 0.2;
+  const PlanResult& result = rig.plan(request);
+  ASSERT_EQ(result.outcome, Outcome::kPath);
+  ASSERT_NE(result.commit.turn_rad, 0.0);
+  EXPECT_EQ(result.path[0].curvature_per_m, 0.2);
+  const PathTreeConfig& tree = rig.planner.config().tree;
+  const int arcs = tree.curvature_count;
+  const int steps = rig.planner.tree().poses_per_arc();
+  const int turning = rig.planner.tree().turn_pose_count(result.path_index / (arcs * arcs));
+  ASSERT_GT(result.path_pose_count, turning + 2);
+  for (int i = 1; i < result.path_pose_count; ++i) {
+    const double curvature = result.path[i].curvature_per_m;
+    if (i <= turning) {
+      EXPECT_TRUE(std::isinf(curvature));
+    } else {
+      const bool second = i > turning + steps;
+      const int arc = second ? result.path_index % arcs : result.path_index / arcs % arcs;
+      EXPECT_EQ(curvature, tree.curvature_per_m[arc]);
+    }
+  }
+  request.standing_curvature_per_m = NAN;
+  EXPECT_EQ(rig.planner.plan(request, rig.result.get()), Status::kPoseNotFinite);
+}
+
 TEST(PlannerTelemetry, VerdictsAreThoseOfThePosesAskedFor) {
   Random random(53);
   const Terrain terrain = maps::random_terrain(random, 14.0, 0.6);
@@ -1439,7 +1469,7 @@ TEST(PlannerTelemetry, VerdictsAreThoseOfThePosesAskedFor) {
     ++evaluated;
     Reasons reasons;
     EXPECT_EQ(verdict == EnavPlanner::kPassed,
-              box.checker.is_safe(rig.planner.pose_of(id), &reasons));
+              box.checker.is_safe(rig.planner.stance_of(id), &reasons));
   }
   EXPECT_EQ(evaluated + 1, rig.result->telemetry.ace_evaluations);
 }

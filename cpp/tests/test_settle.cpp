@@ -121,6 +121,56 @@ TEST(Settle, SettledStatesAreFixedPointsFromAnyStart) {
   EXPECT_GE(settled, total * 0.9995) << settled << " of " << total;
 }
 
+// Steered wheels roll about the centre of the arc: each one's heading is at a right angle to the line from
+// there to its axle. So does turning in place, about the rover's own origin.
+TEST(Settle, WheelsAreSteeredAboutTheCentreOfTheArc) {
+  const RoverGeometry g;
+  const WheelPlan plan = wheel_plan(g);
+  std::mt19937 rng(5);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  for (int n = 0; n < 200; ++n) {
+    const bool in_place = n % 10 == 0;
+    const double curvature = in_place ? INFINITY : unit(rng);
+    const double center = in_place ? 0.0 : 1.0 / curvature;  // left of the rover
+    const double heading = 3 * unit(rng);
+    SinCos wheels[kWheels];
+    wheel_headings(g, det_sincos(heading), curvature, wheels);
+    for (int i = 0; i < kWheels; ++i) {
+      EXPECT_NEAR(wheels[i].sin * wheels[i].sin + wheels[i].cos * wheels[i].cos, 1.0, 1e-14);
+      // In the rover's frame.
+      const double forward = wheels[i].cos * std::cos(heading) + wheels[i].sin * std::sin(heading);
+      const double left = wheels[i].sin * std::cos(heading) - wheels[i].cos * std::sin(heading);
+      const double from_x = plan.x_m[i];
+      const double from_y = plan.y_m[i] - center;
+      EXPECT_NEAR((forward * from_x + left * from_y) / std::hypot(from_x, from_y), 0.0, 1e-12);
+      EXPECT_GE(forward, 0.0);  // within +-90 deg of straight ahead
+      if (i == kMiddleLeft || i == kMiddleRight) {
+        EXPECT_NEAR(left, 0.0, 1e-15);
+      }
+    }
+  }
+  SinCos straight[kWheels];
+  const SinCos ahead = det_sincos(0.3);
+  wheel_headings(g, ahead, 0.0, straight);
+  for (const SinCos& wheel : straight) {
+    EXPECT_EQ(wheel.sin, ahead.sin);
+    EXPECT_EQ(wheel.cos, ahead.cos);
+  }
+}
+
+// A steered wheel bridges other ground than a straight one.
+TEST(Settle, SteeringChangesWhereTheRoverSettles) {
+  const SettleModel model = default_model();
+  const Map map(90, 90, 0.1, 0.0, 0.0,
+                [](double x, double y) { return 0.06 * std::sin(9 * x) * std::cos(7 * y); });
+  const Pose2 pose{4.5, 4.5, 0.4};
+  const SettledState straight = settle(map.view, model, pose);
+  const SettledState turning = settle(map.view, model, {pose, INFINITY});
+  ASSERT_EQ(straight.status, Status::kOk);
+  ASSERT_EQ(turning.status, Status::kOk);
+  EXPECT_GT(std::fabs(straight.heights_m[kFrontLeft] - turning.heights_m[kFrontLeft]), 1e-3);
+}
+
 TEST(Settle, FaultsAreNamed) {
   const SettleModel model = default_model();
   Map map(60, 70, 0.1, 0.0, 0.0, [](double, double) { return 1.0; });

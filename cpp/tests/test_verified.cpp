@@ -108,11 +108,14 @@ TEST(Verified, WhatItPassesSettlesInsideBoundsAndLimits) {
       ++tried;
       const Pose2 pose{map.view.origin_x_m + 6 + 3.5 * unit(rng),
                        map.view.origin_y_m + 6 + 3.5 * unit(rng), 4 * unit(rng)};
-      const AceReport certified = pair.verified.report(pose);
+      // Straight ahead, on arcs, turning in place.
+      const double curvature = n % 4 == 0 ? 0.0 : n % 4 == 1 ? INFINITY : unit(rng) / 3;
+      const Stance stance{pose, curvature};
+      const AceReport certified = pair.verified.report(stance);
       Reasons reasons = 0;
-      ASSERT_EQ(pair.verified.is_safe(pose, &reasons), certified.safe);
+      ASSERT_EQ(pair.verified.is_safe(stance, &reasons), certified.safe);
       ASSERT_EQ(certified.safe, certified.reasons == 0);
-      const SettledState nominal = settle(map.view, pair.settle_model, pose);
+      const SettledState nominal = settle(map.view, pair.settle_model, stance);
       const AceReport judged = pair.settled.judge(pose, nominal);
       safe += judged.safe;
       refused += judged.safe && !certified.safe;
@@ -124,7 +127,7 @@ TEST(Verified, WhatItPassesSettlesInsideBoundsAndLimits) {
         expect_inside(certified, judged, "nominal ", n);
         double heights[kWheels];
         for (int i = 0; i < kWheels; ++i) heights[i] = nominal.heights_m[i] + 0.002 * unit(rng);
-        const SettledState again = settle(map.view, pair.settle_model, pose, heights);
+        const SettledState again = settle(map.view, pair.settle_model, stance, heights);
         if (again.status == Status::kOk) {
           expect_inside(certified, pair.settled.judge(pose, again), "near ", n);
         }
@@ -257,6 +260,8 @@ TEST(Verified, UnknownGroundAnywhereUnderTheRoverIsNotSafe) {
   EXPECT_EQ(reasons, kBadPose);
   EXPECT_FALSE(pair.verified.is_safe({1e300, 7.5, 0.0}, &reasons));
   EXPECT_EQ(reasons, kBorder);
+  EXPECT_FALSE(pair.verified.is_safe({pose, NAN}, &reasons));
+  EXPECT_EQ(reasons, kBadPose);
 }
 
 TEST(Verified, ConfigurationIsChecked) {

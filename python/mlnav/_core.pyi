@@ -149,7 +149,12 @@ class Checker:
     def model(self) -> RoverModel: ...
     def set_map(self, grid: Grid) -> None: ...
     def reasons(self, poses: F64) -> NDArray[np.uint16]:
-        """(n, 3) x, y, heading -> (n,) reason bits, 0 = safe. First failing stage only."""
+        """(n, 3) x, y, heading -> (n,) reason bits, 0 = safe. First failing stage only.
+
+        A fourth column is the curvature that the corner wheels are steered for [1/m], left
+        positive, infinite for turning in place; without it they stand straight. So do all calls
+        that take poses.
+        """
     def report(self, poses: F64) -> dict[str, NDArray[np.generic]]:
         """(n, 3) -> columns: safe (bool), reasons (uint16), roll_rad/pitch_rad/differential_rad/
         bogie_left_rad/bogie_right_rad/origin_z_m (n, 2) bounds, tilt_max_rad, clearance_min_m,
@@ -162,7 +167,7 @@ class Checker:
 def settle(
     grid: Grid, model: RoverModel, poses: F64, start_heights_m: F64 | None = None
 ) -> dict[str, NDArray[np.generic]]:
-    """Settle at (n, 3) poses, from H at the nominal wheels or from (n, 6) start heights.
+    """Settle at (n, 3) or (n, 4) poses, from H at the nominal wheels or from (n, 6) start heights.
 
     Columns: status (uint8, 0 = settled), roll_rad, pitch_rad, differential_rad, bogie_left_rad,
     bogie_right_rad, origin_z_m, tilt_rad, clearance_m, relief_max_m, residual_m (n,), heights_m,
@@ -225,6 +230,7 @@ class EnavPlanner:
         risk_origin_m: tuple[float, float] = (0.0, 0.0),
         keep_out: NDArray[np.uint8] | None = None,  # (ny, nx), nonzero = forbidden
         ace_budget: int = -1,
+        standing_curvature_per_m: float = 0.0,  # how the wheels stand; inf: turning in place
     ) -> PlanResult: ...
     @property
     def memory_bytes(self) -> int: ...

@@ -19,6 +19,17 @@ struct Pose2 {
   double heading_rad = 0.0;
 };
 
+// A pose and how the corner wheels stand there: steered for an arc of this curvature (left positive), or,
+// with an infinite one, for turning in place. A pose alone is a stance with its wheels straight.
+struct Stance {
+  Pose2 pose;
+  double curvature_per_m = 0.0;
+
+  Stance() = default;
+  Stance(const Pose2& at, double curvature = 0.0) noexcept : pose(at), curvature_per_m(curvature) {}
+  Stance(double x_m, double y_m, double heading_rad) noexcept : pose{x_m, y_m, heading_rad} {}
+};
+
 // Closed range [lo, hi].
 struct Bounds {
   double lo = 0.0;

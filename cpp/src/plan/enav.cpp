@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 namespace mlnav {
@@ -156,7 +157,8 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
     return Status::kMapResolutionChanged;
   }
   const Pose2& pose = request.pose;
-  if (!std::isfinite(pose.x_m) || !std::isfinite(pose.y_m) || !std::isfinite(pose.heading_rad)) {
+  if (!std::isfinite(pose.x_m) || !std::isfinite(pose.y_m) || !std::isfinite(pose.heading_rad) ||
+      std::isnan(request.standing_curvature_per_m)) {
     return Status::kPoseNotFinite;
   }
   if (std::fabs(pose.heading_rad) > kMaxHeading_rad) return Status::kPoseHeadingTooLarge;
@@ -230,7 +232,8 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
       reasons = kKeepOutZone;
     } else {
       ++telemetry.ace_evaluations;
-      if (!checker_->is_safe(request.pose, &reasons) && reasons == 0) reasons = kBadPose;
+      const Stance start{request.pose, request.standing_curvature_per_m};
+      if (!checker_->is_safe(start, &reasons) && reasons == 0) reasons = kBadPose;
     }
     if (reasons != 0) {
       for (int bit = 0; bit < kReasonCount; ++bit) telemetry.rejects[bit] += (reasons >> bit) & 1;
@@ -417,6 +420,16 @@ Pose2 EnavPlanner::pose_of(int pose_id) const noexcept {
           from.y_m + (from.sin * p.x_m + from.cos * p.y_m), from.heading_rad + p.turned_rad};
 }
 
+Stance EnavPlanner::stance_of(int pose_id) const noexcept {
+  if (pose_id < tree_.turn_poses()) {
+    return {pose_of(pose_id), std::numeric_limits<double>::infinity()};  // turning in place
+  }
+  const int branch = (pose_id - tree_.turn_poses()) / tree_.poses_per_arc();
+  const bool second = branch >= tree_.first_arcs();
+  const int arc = (second ? branch - tree_.first_arcs() : branch) % tree_.curvatures();
+  return {pose_of(pose_id), config_.tree.curvature_per_m[arc]};
+}
+
 int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {
   const int arcs = tree_.curvatures();
   const int first_arc = path / arcs;
@@ -453,7 +466,7 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
       return false;
     }
     ++telemetry->ace_evaluations;
-    if (!checker_->is_safe(pose, &reasons) && reasons == 0)
+    if (!checker_->is_safe(stance_of(pose_id), &reasons) && reasons == 0)
       reasons = kBadPose;  // never trust silence
   }
   verdict_[pose_id] = reasons == 0 ? kPassed : kFailed;
@@ -538,8 +551,11 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   result->path_index = path;
   result->path_cost = static_cast<double>(path_cost_[path]);
   result->path_pose_count = count + 1;
-  result->path[0] = {request_.pose, -1};
-  for (int i = 0; i < count; ++i) result->path[i + 1] = {pose_of(ids[i]), ids[i]};
+  result->path[0] = {request_.pose, request_.standing_curvature_per_m, -1};
+  for (int i = 0; i < count; ++i) {
+    const Stance stance = stance_of(ids[i]);
+    result->path[i + 1] = {stance.pose, stance.curvature_per_m, ids[i]};
+  }
   result->telemetry.ace_floor = count + 1;
 
   const int turning = tree_.turn_pose_count(turn);

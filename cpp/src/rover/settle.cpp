@@ -19,12 +19,12 @@ Point2 wheel_at(const Pose2& pose, SinCos heading, double forward_m, double left
 
 // H at all six wheels; the worst fault of any.
 Status look_up(const GridView& grid, const WheelFootprint& footprint, const Pose2& pose,
-               SinCos heading, const double forward_m[kWheels], const double left_m[kWheels],
-               SettledState* out) noexcept {
+               SinCos heading, const SinCos wheels[kWheels], const double forward_m[kWheels],
+               const double left_m[kWheels], SettledState* out) noexcept {
   Status worst = Status::kOk;
   for (int i = 0; i < kWheels; ++i) {
     const Point2 at = wheel_at(pose, heading, forward_m[i], left_m[i]);
-    const WheelHeight height = wheel_height(grid, footprint, at.x_m, at.y_m, heading);
+    const WheelHeight height = wheel_height(grid, footprint, at.x_m, at.y_m, wheels[i]);
     ++out->lookups;
     if (height.status == Status::kOk) {
       out->heights_m[i] = height.height_m;
@@ -37,11 +37,12 @@ Status look_up(const GridView& grid, const WheelFootprint& footprint, const Pose
 
 // Largest height span under a wheel. The wheels were looked up there a moment ago: no faults.
 double relief(const GridView& grid, const WheelFootprint& footprint, const Pose2& pose,
-              SinCos heading, const WheelPositions<double>& positions) noexcept {
+              SinCos heading, const SinCos wheels[kWheels],
+              const WheelPositions<double>& positions) noexcept {
   double largest = 0.0;
   for (int i = 0; i < kWheels; ++i) {
     const Point2 at = wheel_at(pose, heading, positions.forward_m[i], positions.left_m[i]);
-    const WheelContact contact = wheel_contact(grid, footprint, at.x_m, at.y_m, heading);
+    const WheelContact contact = wheel_contact(grid, footprint, at.x_m, at.y_m, wheels[i]);
     const double span = contact.ground_max_m - contact.ground_min_m;
     if (span > largest) largest = span;
   }
@@ -50,16 +51,19 @@ double relief(const GridView& grid, const WheelFootprint& footprint, const Pose2
 
 }  // namespace
 
-SettledState settle(const GridView& grid, const SettleModel& model, const Pose2& pose,
+SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
                     const double* start_heights_m) noexcept {
   SettledState out;
+  const Pose2& pose = stance.pose;
   const SinCos heading = det_sincos(pose.heading_rad);
+  SinCos wheels[kWheels];
+  wheel_headings(model.linkage.g, heading, stance.curvature_per_m, wheels);
   double h[kWheels];
   if (start_heights_m != nullptr) {
     for (int i = 0; i < kWheels; ++i) h[i] = start_heights_m[i];
   } else {
     const WheelPlan plan = wheel_plan(model.linkage.g);
-    out.status = look_up(grid, model.footprint, pose, heading, plan.x_m, plan.y_m, &out);
+    out.status = look_up(grid, model.footprint, pose, heading, wheels, plan.x_m, plan.y_m, &out);
     if (out.status != Status::kOk) return out;
     for (int i = 0; i < kWheels; ++i) h[i] = out.heights_m[i];
   }
@@ -72,7 +76,7 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
     out.status = solve_chain(model.linkage, h, &out.state, &out.positions);
     ++out.steps;
     if (out.status != Status::kOk) return out;
-    out.status = look_up(grid, model.footprint, pose, heading, out.positions.forward_m,
+    out.status = look_up(grid, model.footprint, pose, heading, wheels, out.positions.forward_m,
                          out.positions.left_m, &out);
     if (out.status != Status::kOk) return out;
     out.residual_m = 0.0;
@@ -81,7 +85,7 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
       if (error > out.residual_m) out.residual_m = error;
     }
     if (out.residual_m < kSettleTolerance_m) {
-      out.relief_max_m = relief(grid, model.footprint, pose, heading, out.positions);
+      out.relief_max_m = relief(grid, model.footprint, pose, heading, wheels, out.positions);
       return out;
     }
     // Each stage twice as long as the one before, since it moves half as far a step.

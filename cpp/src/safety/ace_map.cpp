@@ -139,13 +139,13 @@ Status AceMapper::compute(const FixedBoxChecker& checker, int bins,
   return Status::kOk;
 }
 
-void check_poses(const AceChecker& checker, Span<const Pose2> poses, Reasons* reasons,
-                 AceReport* reports) noexcept {
-  for (std::size_t i = 0; i < poses.size; ++i) {
+void check_stances(const AceChecker& checker, Span<const Stance> stances, Reasons* reasons,
+                   AceReport* reports) noexcept {
+  for (std::size_t i = 0; i < stances.size; ++i) {
     if (reports != nullptr) {
-      reports[i] = checker.report(poses[i]);
+      reports[i] = checker.report(stances[i]);
       if (reasons != nullptr) reasons[i] = reports[i].reasons;
-    } else if (checker.is_safe(poses[i], &reasons[i])) {
+    } else if (checker.is_safe(stances[i], &reasons[i])) {
       reasons[i] = 0;
     }
   }

@@ -11,9 +11,10 @@ const char* reason_name(int bit) noexcept {
   return bit >= 0 && bit < kReasonCount ? kNames[bit] : "";
 }
 
-bool pose_ok(const Pose2& pose) noexcept {
-  return std::isfinite(pose.x_m) && std::isfinite(pose.y_m) &&
-         std::fabs(pose.heading_rad) <= kMaxHeading_rad;
+bool stance_ok(const Stance& stance) noexcept {
+  const Pose2& pose = stance.pose;
+  return !std::isnan(stance.curvature_per_m) && std::isfinite(pose.x_m) &&
+         std::isfinite(pose.y_m) && std::fabs(pose.heading_rad) <= kMaxHeading_rad;
 }
 
 }  // namespace mlnav

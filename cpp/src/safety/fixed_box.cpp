@@ -148,9 +148,10 @@ Status FixedBoxChecker::set_map(const GridView& map) noexcept {
   return Status::kOk;
 }
 
-bool FixedBoxChecker::locate(const Pose2& pose, CellPose* cell_pose,
+bool FixedBoxChecker::locate(const Stance& stance, CellPose* cell_pose,
                              Reasons* reasons) const noexcept {
-  if (!pose_ok(pose)) {
+  const Pose2& pose = stance.pose;
+  if (!stance_ok(stance)) {
     *reasons = kBadPose;
     return false;
   }
@@ -456,19 +457,19 @@ Reasons FixedBoxChecker::judge_boxes(const WheelBoxes& boxes, const PanelCells* 
   return clearance == kUnknownClearance ? kUnknown : kClearance;
 }
 
-bool FixedBoxChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcept {
+bool FixedBoxChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
   CellPose at;
-  if (!locate(pose, &at, reasons)) return false;
+  if (!locate(stance, &at, reasons)) return false;
   WheelBoxes boxes;
   *reasons = read_boxes(at, &boxes) ? judge_boxes(boxes, nullptr, at) : Reasons{kUnknown};
   return *reasons == 0;
 }
 
-AceReport FixedBoxChecker::report(const Pose2& pose) const noexcept {
+AceReport FixedBoxChecker::report(const Stance& stance) const noexcept {
   AceReport out;
 
   CellPose at;
-  if (!locate(pose, &at, &out.reasons)) return out;
+  if (!locate(stance, &at, &out.reasons)) return out;
   WheelBoxes boxes;
   if (!read_boxes(at, &boxes)) {
     out.reasons = kUnknown;

@@ -100,8 +100,8 @@ void ProbabilisticChecker::probabilities(const AceReport& box,
   exceeded[4] = box.margin_relief_m < 0.0 ? 1.0 : 0.0;
 }
 
-AceReport ProbabilisticChecker::report(const Pose2& pose) const noexcept {
-  AceReport out = boxes_.report(pose);
+AceReport ProbabilisticChecker::report(const Stance& stance) const noexcept {
+  AceReport out = boxes_.report(stance);
   const unsigned no_intervals = out.reasons & unsigned{kBadPose | kBorder | kUnknown | kMechanical};
   if (no_intervals != 0) {
     out.reasons = static_cast<Reasons>(no_intervals);
@@ -129,8 +129,8 @@ AceReport ProbabilisticChecker::report(const Pose2& pose) const noexcept {
   return out;
 }
 
-bool ProbabilisticChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcept {
-  const AceReport r = report(pose);
+bool ProbabilisticChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
+  const AceReport r = report(stance);
   *reasons = r.reasons;
   return r.safe;
 }

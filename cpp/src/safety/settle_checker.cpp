@@ -18,19 +18,19 @@ Status SettleChecker::set_map(const GridView& map) noexcept {
   return status;
 }
 
-bool SettleChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcept {
-  const AceReport r = report(pose);
+bool SettleChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
+  const AceReport r = report(stance);
   *reasons = r.reasons;
   return r.safe;
 }
 
-AceReport SettleChecker::report(const Pose2& pose) const noexcept {
-  if (!pose_ok(pose)) {
+AceReport SettleChecker::report(const Stance& stance) const noexcept {
+  if (!stance_ok(stance)) {
     SettledState none;
     none.status = Status::kPoseNotFinite;
-    return judge(pose, none);
+    return judge(stance.pose, none);
   }
-  return judge(pose, settle(map_, settle_, pose));
+  return judge(stance.pose, settle(map_, settle_, stance));
 }
 
 AceReport SettleChecker::judge(const Pose2& pose, const SettledState& settled) const noexcept {

@@ -153,7 +153,8 @@ double most(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 // What is known about one pose.
 struct VerifiedChecker::Work {
   Pose2 pose;
-  SinCos heading;
+  SinCos heading;      // of the rover
+  SinCos steered[kN];  // of its wheels
   bool everything = false;
   AceReport report;
   unsigned reasons = 0;
@@ -229,7 +230,8 @@ bool VerifiedChecker::look(Work* work, const double forward_m[kStates],
     work->forward[i] = forward_m[i];
     work->left[i] = left_m[i];
     const Point2 at = work->wheel(i);
-    const WheelHeight height = wheel_height(map_, settle_.footprint, at.x_m, at.y_m, work->heading);
+    const WheelHeight height =
+        wheel_height(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i]);
     ++work->report.lookups;
     heights_m[i] = height.height_m;
     if (height.status == Status::kOutsideMap) work->reasons |= kBorder;
@@ -285,7 +287,7 @@ bool VerifiedChecker::guess(Work* work) const noexcept {
   for (int i = 0; i < kN && std::isfinite(relief_max) && work->reasons == 0; ++i) {
     const Point2 wheel = work->wheel(i);
     const double relief = relief_bound_m(map_, settle_.footprint, wheel.x_m, wheel.y_m,
-                                         work->heading, 0.0, 0.0, relief_max);
+                                         work->steered[i], 0.0, 0.0, relief_max);
     if (relief > relief_max + kHopelessRelief_m) work->reasons |= kRelief;
   }
   if (work->reasons != 0 && !work->everything) return false;
@@ -369,8 +371,8 @@ bool VerifiedChecker::linearize(Work* work) const noexcept {
     work->left[i] = axles.left[i];
     const Point2 at = work->wheel(i);
     const Point2 reach = work->reach(i);
-    const WheelRange range =
-        wheel_range(map_, settle_.footprint, at.x_m, at.y_m, work->heading, reach.x_m, reach.y_m);
+    const WheelRange range = wheel_range(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i],
+                                         reach.x_m, reach.y_m);
     ++work->report.lookups;
     if (range.status != Status::kOk) {
       work->reasons |= range.status == Status::kOutsideMap ? kBorder : kUnknown;
@@ -588,8 +590,8 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
       const Point2 at = work->wheel(i);
       const Point2 reach = work->reach(i);
       relief = larger(
-          relief, relief_bound_m(map_, settle_.footprint, at.x_m, at.y_m, work->heading, reach.x_m,
-                                 reach.y_m, work->everything ? 0.0 : l.relief_max_m));
+          relief, relief_bound_m(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i],
+                                 reach.x_m, reach.y_m, work->everything ? 0.0 : l.relief_max_m));
     }
     out.relief_max_m = relief;
     out.margin_relief_m = l.relief_max_m - relief;
@@ -597,15 +599,16 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
   }
 }
 
-AceReport VerifiedChecker::check(const Pose2& pose, bool everything) const noexcept {
+AceReport VerifiedChecker::check(const Stance& stance, bool everything) const noexcept {
   Work work;
-  work.pose = pose;
+  work.pose = stance.pose;
   work.everything = everything;
   AceReport& out = work.report;
-  if (!pose_ok(pose)) {
+  if (!stance_ok(stance)) {
     work.reasons = kBadPose;
   } else {
-    work.heading = det_sincos(pose.heading_rad);
+    work.heading = det_sincos(stance.pose.heading_rad);
+    wheel_headings(model_.geometry, work.heading, stance.curvature_per_m, work.steered);
     if (guess(&work)) {
       if (certify(&work)) {
         judge_box(&work);
@@ -619,12 +622,14 @@ AceReport VerifiedChecker::check(const Pose2& pose, bool everything) const noexc
   return out;
 }
 
-bool VerifiedChecker::is_safe(const Pose2& pose, Reasons* reasons) const noexcept {
-  const AceReport out = check(pose, false);
+bool VerifiedChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
+  const AceReport out = check(stance, false);
   *reasons = out.reasons;
   return out.safe;
 }
 
-AceReport VerifiedChecker::report(const Pose2& pose) const noexcept { return check(pose, true); }
+AceReport VerifiedChecker::report(const Stance& stance) const noexcept {
+  return check(stance, true);
+}
 
 }  // namespace mlnav

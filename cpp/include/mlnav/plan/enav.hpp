@@ -59,6 +59,8 @@ class EnavPlanner final : public Planner {
   // A path that reaches the goal ends there.
   int path_pose_ids(int path, std::int32_t* ids) const noexcept;
   Pose2 pose_of(int pose_id) const noexcept;
+  // The pose and how the wheels are steered on the way through it.
+  Stance stance_of(int pose_id) const noexcept;
   const Costmap& costmap() const noexcept { return costmap_; }
   const float* cost_to_go() const noexcept { return cost_to_go_; }
   const float* cost_with_memory() const noexcept { return cost_with_memory_; }

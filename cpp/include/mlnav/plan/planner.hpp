@@ -11,9 +11,10 @@
 namespace mlnav {
 
 struct PlanRequest {
-  GridView map;  // local heightmap around the rover
-  Pose2 pose;    // of the rover, inside the map
-  Point2 goal;   // inside the map or not
+  GridView map;                           // local heightmap around the rover
+  Pose2 pose;                             // of the rover, inside the map
+  double standing_curvature_per_m = 0.0;  // its wheels stand steered for this (see Stance)
+  Point2 goal;                            // inside the map or not
   double goal_tolerance_m = 1.0;
   const RiskView* risk = nullptr;          // optional heuristic
   const std::uint8_t* keep_out = nullptr;  // optional, map's shape, nonzero = forbidden
@@ -39,7 +40,8 @@ struct Motion {
 
 struct PathPose {
   Pose2 pose;
-  std::int32_t pose_id = -1;  // of the planner's own numbering
+  double curvature_per_m = 0.0;  // the wheels are steered for it on the way through (see Stance)
+  std::int32_t pose_id = -1;     // of the planner's own numbering
 };
 
 struct PlanResult {

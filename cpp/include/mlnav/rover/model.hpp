@@ -69,4 +69,9 @@ struct WheelPlan {
 };
 WheelPlan wheel_plan(const RoverGeometry& geometry) noexcept;
 
+// Sine and cosine of each wheel's heading in the world: double Ackermann steering about the centre of the
+// arc, which lies on the middle wheels' axle (they do not steer). `heading` is the rover's.
+void wheel_headings(const RoverGeometry& geometry, SinCos heading, double curvature_per_m,
+                    SinCos headings[kWheels]) noexcept;
+
 }  // namespace mlnav

@@ -32,9 +32,9 @@ struct SettleModel {
 Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noexcept;
 
 // Settles the rover whose origin is over (x, y). `start_heights_m` (Wheel order) is the first guess;
-// null starts from H at the nominal wheel positions. Wheels are taken at the rover's heading (not
-// steered).
-SettledState settle(const GridView& grid, const SettleModel& model, const Pose2& pose,
+// null starts from H at the nominal wheel positions. Wheels are steered as the stance
+// says.
+SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
                     const double* start_heights_m = nullptr) noexcept;
 
 // Smallest vertical distance between belly pan and ground over every cell that supports the bilinear

@@ -28,8 +28,8 @@ class AceMapper {
   std::size_t max_map_cells_ = 0;
 };
 
-// Verdicts of any checker at a list of poses, in order. Reports may be null.
-void check_poses(const AceChecker& checker, Span<const Pose2> poses, Reasons* reasons,
-                 AceReport* reports) noexcept;
+// Verdicts of any checker at a list of stances, in order. Reports may be null.
+void check_stances(const AceChecker& checker, Span<const Stance> stances, Reasons* reasons,
+                   AceReport* reports) noexcept;
 
 }  // namespace mlnav

@@ -67,10 +67,10 @@ class AceChecker {
 
   // The verdict alone, as cheaply as the checker can; `reasons` may stop at the first stage that
   // fails. Never true where report() says unsafe.
-  virtual bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept = 0;
+  virtual bool is_safe(const Stance& stance, Reasons* reasons) const noexcept = 0;
 
   // The verdict with every bound, margin and reason that can be evaluated. Same verdict as is_safe().
-  virtual AceReport report(const Pose2& pose) const noexcept = 0;
+  virtual AceReport report(const Stance& stance) const noexcept = 0;
 
   virtual const RoverModel& model() const noexcept = 0;
 
@@ -78,7 +78,8 @@ class AceChecker {
   ~AceChecker() = default;  // never deleted through the interface: the core owns no memory
 };
 
-// Whether a pose can be looked at all: finite, with a heading that still has its digits.
-bool pose_ok(const Pose2& pose) noexcept;
+// Whether a stance can be looked at all: finite (but for the curvature of turning in place), with a heading
+// that still has its digits.
+bool stance_ok(const Stance& stance) noexcept;
 
 }  // namespace mlnav

@@ -43,8 +43,8 @@ class FixedBoxChecker final : public AceChecker {
              Arena* arena) noexcept;
 
   Status set_map(const GridView& map) noexcept override;
-  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override;
-  AceReport report(const Pose2& pose) const noexcept override;
+  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override;
+  AceReport report(const Stance& stance) const noexcept override;
   const RoverModel& model() const noexcept override { return model_; }
 
  private:
@@ -90,7 +90,7 @@ class FixedBoxChecker final : public AceChecker {
     std::ptrdiff_t offset[kPanels];
   };
 
-  bool locate(const Pose2& pose, CellPose* cell_pose, Reasons* reasons) const noexcept;
+  bool locate(const Stance& stance, CellPose* cell_pose, Reasons* reasons) const noexcept;
   BoxShape box_shape(double sin, double cos) const noexcept;
   // Calls visit(dy, first_dx, last_dx) for the rows of a wheel's box, relative to the pose's cell; none of
   // the row's cells are in the box where first_dx > last_dx.

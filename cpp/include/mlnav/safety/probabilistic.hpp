@@ -39,8 +39,8 @@ class ProbabilisticChecker final : public AceChecker {
              const ProbabilisticConfig& config, std::size_t max_map_cells, Arena* arena) noexcept;
 
   Status set_map(const GridView& map) noexcept override { return boxes_.set_map(map); }
-  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override;
-  AceReport report(const Pose2& pose) const noexcept override;
+  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override;
+  AceReport report(const Stance& stance) const noexcept override;
   const RoverModel& model() const noexcept override { return boxes_.model(); }
 
  private:

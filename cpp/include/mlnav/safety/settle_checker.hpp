@@ -12,8 +12,8 @@ class SettleChecker final : public AceChecker {
   Fault init(const RoverModel& model) noexcept;
 
   Status set_map(const GridView& map) noexcept override;
-  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override;
-  AceReport report(const Pose2& pose) const noexcept override;
+  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override;
+  AceReport report(const Stance& stance) const noexcept override;
   const RoverModel& model() const noexcept override { return model_; }
 
   // report() for a state that was settled already (from another start, say).

@@ -30,8 +30,8 @@ class VerifiedChecker final : public AceChecker {
   Fault init(const RoverModel& model, const VerifiedConfig& config) noexcept;
 
   Status set_map(const GridView& map) noexcept override;
-  bool is_safe(const Pose2& pose, Reasons* reasons) const noexcept override;
-  AceReport report(const Pose2& pose) const noexcept override;
+  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override;
+  AceReport report(const Stance& stance) const noexcept override;
   const RoverModel& model() const noexcept override { return model_; }
 
  private:
@@ -47,7 +47,7 @@ class VerifiedChecker final : public AceChecker {
   void drift(const Work& work, double out[kStates]) const noexcept;
   bool certify(Work* work) const noexcept;
   void judge_box(Work* work) const noexcept;
-  AceReport check(const Pose2& pose, bool everything) const noexcept;
+  AceReport check(const Stance& stance, bool everything) const noexcept;
 
   RoverModel model_;
   VerifiedConfig config_;
