@@ -41,7 +41,7 @@ install: $(VENV)/.installed ## Create .venv and install mlnav into it, editable 
 TERRAIN ?= terrains/demo.yaml
 OUT ?= out/demo
 SEED ?= 1
-DEMO_FLAGS ?= --planner enav --checker fixed_box --limits enav_like --heuristic none --world kinematic
+DEMO_FLAGS ?= --planner enav --checker verified --limits flight_like --heuristic none --world kinematic
 
 .PHONY: demo
 demo: install ## Drive a rover across TERRAIN=FILE|RECIPE (START=X,Y GOAL=X,Y), results in out/demo

@@ -200,6 +200,35 @@ class Limits(Section):
 # ------------------------------------------------------------------------- what is chosen by name
 
 
+WIDE_STEP_M = 0.25
+"""Between checked poses on a path for checkers whose wheel boxes (0.4 m) reach over the gap."""
+
+CLOSE_STEP_M = 0.1
+"""For checkers that judge a pose and nothing beside it. A wheel comes on to a rock and off it
+within 0.25 m; the kinematic world looks every 0.1 m."""
+
+
+class Verified(Section):
+    """The certified checker: passes a pose only with proof of a settled state in its bounds."""
+
+    name: Literal["verified"] = "verified"
+    enclosed_m: Annotated[float, Field(ge=1e-5, le=0.1)] = 2e-3
+    """Wheel height by which the first box lets settled states differ."""
+    max_tries: Annotated[int, Field(ge=1, le=100)] = 8
+    """Boxes tried before `not_certified`."""
+
+    pose_step_m: ClassVar[float] = CLOSE_STEP_M
+
+    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
+        """The checker; it still needs a map."""
+        from mlnav import _core
+
+        config = _filled(
+            _core.VerifiedConfig(), enclosed_m=self.enclosed_m, max_tries=self.max_tries
+        )
+        return _core.Checker.verified(model, config)
+
+
 class FixedBox(Section):
     """The ENav-like checker: wheel boxes of fixed size about nominal positions."""
 
@@ -208,6 +237,8 @@ class FixedBox(Section):
     """Of a wheel's box, along the rover."""
     half_width_m: Positive = 0.20
     """Across."""
+
+    pose_step_m: ClassVar[float] = WIDE_STEP_M
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""
@@ -219,10 +250,40 @@ class FixedBox(Section):
         return _core.Checker.fixed_box(model, box, max_map_cells)
 
 
+class Probabilistic(Section):
+    """p-ACE: the intervals of `fixed_box`, passed where they are likely enough. Proves nothing."""
+
+    name: Literal["probabilistic"] = "probabilistic"
+    half_length_m: Positive = 0.20
+    """Of a wheel's box, along the rover."""
+    half_width_m: Positive = 0.20
+    """Across."""
+    sigma_fraction: Positive = 0.17
+    """Standard deviation of a state, of its interval's width; published: 0.13 to 0.20."""
+    risk_max: Annotated[float, Field(ge=0, le=1)] = 0.05
+    """Chance of breaking any limit that a pose may have."""
+
+    pose_step_m: ClassVar[float] = WIDE_STEP_M
+
+    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
+        """The checker; it still needs a map."""
+        from mlnav import _core
+
+        box = _filled(
+            _core.FixedBoxConfig(), half_length_m=self.half_length_m, half_width_m=self.half_width_m
+        )
+        config = _filled(
+            _core.ProbabilisticConfig(), sigma_fraction=self.sigma_fraction, risk_max=self.risk_max
+        )
+        return _core.Checker.probabilistic(model, box, config, max_map_cells)
+
+
 class Settle(Section):
     """The reference checker: settles the rover and looks at the state. No bounds."""
 
     name: Literal["settle"] = "settle"
+
+    pose_step_m: ClassVar[float] = CLOSE_STEP_M
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""
@@ -257,8 +318,10 @@ class PathTree(Section):
         0.0, *(sign * k / 15.0 for k in range(1, 6) for sign in (1, -1)),
     ]  # fmt: skip
     arc_length_m: Positive = 3.0
-    ace_step_m: Positive = 0.25
-    """Distance between checked poses; divides arc_length_m."""
+    ace_step_m: Positive | None = None
+    """Distance between checked poses; divides arc_length_m. null: what the checker needs, 0.25 m
+    for those whose wheel boxes reach from one pose to the next, 0.1 m for those that judge a pose
+    alone."""
     turn_step_deg: Positive = 10.0
     """A pose is checked at least this often while turning in place."""
 
@@ -273,7 +336,7 @@ class Enav(Section):
     """Of any turn in place, in metres of flat driving."""
     turn_cost_per_rad: NonNegative = 1.6
     commit_length_m: Positive = 1.0
-    """Arc that is driven before planning again; a multiple of ace_step_m."""
+    """Arc that is driven before planning again; a multiple of the step between checked poses."""
     commit_turn_deg: Positive = 30.0
     short_paths: bool = True
     """When no whole path passes, drive the best start of one that did."""
@@ -288,9 +351,16 @@ class Enav(Section):
     """Of turning against the turn committed just before."""
 
     def to_core(
-        self, heuristic: Heuristic | None = None, max_map_cells: int = 0, max_risk_cells: int = 0
+        self,
+        heuristic: Heuristic | None = None,
+        max_map_cells: int = 0,
+        max_risk_cells: int = 0,
+        pose_step_m: float = WIDE_STEP_M,
     ) -> _core.EnavConfig:
         """The core's struct, with room for maps of the given sizes (the core's default if 0).
+
+        `pose_step_m` is the distance between checked poses where the tree names none, the
+        checker's own.
 
         Raises:
             ConfigError: the core refuses a value; the message names its field.
@@ -312,7 +382,7 @@ class Enav(Section):
             turn_rad=[math.radians(t) for t in self.tree.turn_deg],
             curvature_per_m=list(self.tree.curvature_per_m),
             arc_length_m=self.tree.arc_length_m,
-            ace_step_m=self.tree.ace_step_m,
+            ace_step_m=self.tree.ace_step_m or pose_step_m,
             turn_step_rad=math.radians(self.tree.turn_step_deg),
         )
         if heuristic is not None:
@@ -375,13 +445,13 @@ class Kinematic(Section):
 
 
 # A new part is its model above and one name here.
-Checker = FixedBox | Settle
+Checker = Verified | FixedBox | Probabilistic | Settle
 Planner = Enav
 Heuristic = NoHeuristic | Sobel
 World = Kinematic
 
 KINDS: dict[str, tuple[type[Section], ...]] = {
-    "checker": (FixedBox, Settle),
+    "checker": (Verified, FixedBox, Probabilistic, Settle),
     "planner": (Enav,),
     "heuristic": (NoHeuristic, Sobel),
     "world": (Kinematic,),
@@ -455,8 +525,8 @@ class Config(Section):
     """Everything a run depends on besides its terrain, start, goal and seed."""
 
     rover: Rover = Rover()
-    limits: Limits = Limits.model_validate("enav_like")
-    checker: Annotated[Checker, _by_name("checker")] = FixedBox()
+    limits: Limits = Limits.model_validate("flight_like")
+    checker: Annotated[Checker, _by_name("checker")] = Verified()
     planner: Annotated[Planner, _by_name("planner")] = Enav()
     heuristic: Annotated[Heuristic, _by_name("heuristic")] = NoHeuristic()
     world: Annotated[World, _by_name("world")] = Kinematic()

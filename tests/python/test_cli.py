@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mlnav.cli import app
-from mlnav.config import parse_config
+from mlnav.config import names_of, parse_config
 from mlnav.io import read_jsonl
 from mlnav.terrain import Terrain, read_geotiff, write_geotiff
 
@@ -44,9 +44,9 @@ ENDS = ("--start=4,8", "--goal=12,8")
 
 def test_help_of_every_command_has_examples() -> None:
     for command in (
-        ["traverse"], ["plan"], ["ace"], ["doctor"], ["terrain", "make"], ["terrain", "info"],
-        ["terrain", "show"], ["config", "show"], ["config", "schema"], ["bench", "soundness"],
-        ["bench", "traverses"],
+        ["traverse"], ["plan"], ["ace"], ["ace", "explain"], ["doctor"], ["terrain", "make"],
+        ["terrain", "info"], ["terrain", "show"], ["config", "show"], ["config", "schema"],
+        ["bench", "soundness"], ["bench", "traverses"], ["bench", "cost"],
     ):  # fmt: skip
         text = run(*command, "--help").stdout
         assert "Examples" in text, command
@@ -225,7 +225,8 @@ def test_plan(level: Path, tmp_path: Path) -> None:
 
 
 def test_ace(level: Path, tmp_path: Path) -> None:
-    summary = json.loads(run("ace", "-t", level, "--bins", 4, "--out", tmp_path, "--json").stdout)
+    args = ("ace", "-t", level, "--bins", 4, "--out", tmp_path, "--json")
+    summary = json.loads(run(*args, "--checker", "fixed_box", "--limits", "enav_like").stdout)
     assert summary["pass_share"] == 1.0
     assert 0.5 < summary["evaluated_share"] < 1.0
     terrain = read_geotiff(tmp_path / "ace.tif")
@@ -234,6 +235,35 @@ def test_ace(level: Path, tmp_path: Path) -> None:
     assert share[80, 120] == 1.0
     assert np.isnan(share[0, 0])
     assert (tmp_path / "ace.png").exists()
+    summary = json.loads(run(*args, "--force").stdout)
+    assert (summary["checker"], summary["limits"]) == ("verified", "flight_like")
+    assert summary["rejects"] == {}
+    # Near the border the rover fits along it and not across.
+    assert 0.95 < summary["pass_share"] < 1.0
+
+
+def test_ace_explain(level: Path, tmp_path: Path) -> None:
+    args = ("ace", "explain", "-t", level, "--out", tmp_path)
+    told = json.loads(run(*args, "--at", "12,8,30", "--json").stdout)
+    assert json.loads((tmp_path / "explain.json").read_text()) == told
+    assert (told["checker"], told["safe"], told["reasons"]) == ("verified", True, [])
+    assert told["pose"] == pytest.approx([12.0, 8.0, np.radians(30.0)])
+    assert told["settled"]["clearance_m"] == pytest.approx(0.6, abs=1e-6)
+    assert (tmp_path / "explain.png").stat().st_size > 20_000
+    assert "--force" in refused(*args, "--at", "12,8,30")
+    assert "safe (at rest safe)" in run(*args, "--at", "12,8,30", "--force").stdout
+    rejected = run(*args, "--at", "0.5,8,0", "--force", "--checker", "fixed_box", code=1)
+    assert "rejected: border" in rejected.stdout
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [("12,8", "--at: '12,8' is not X,Y,DEG"), ("a,b,c", "--at"), ("900,8,0", "outside the map"),
+     ("nan,8,0", "finite")],
+)  # fmt: skip
+def test_ace_explain_refuses_what_is_no_pose(level: Path, tmp_path: Path, at, words) -> None:
+    assert words in refused("ace", "explain", "-t", level, "--out", tmp_path / "x", "--at", at)
+    assert not (tmp_path / "x").exists()
 
 
 def test_terrain_make_info_show(tmp_path: Path) -> None:
@@ -254,7 +284,7 @@ def test_config_show_and_schema() -> None:
     config = parse_config(text)
     assert config.checker.name == "settle"
     assert config.limits.tilt_max_deg == 20
-    assert json.loads(run("config", "show", "--json").stdout)["limits"] == "enav_like"
+    assert json.loads(run("config", "show", "--json").stdout)["limits"] == "flight_like"
     assert json.loads(run("config", "schema").stdout)["title"] == "Config"
 
 
@@ -266,13 +296,56 @@ def test_doctor() -> None:
 
 
 def test_bench_soundness_speaks_json(level: Path, tmp_path: Path) -> None:
-    args = ("bench", "soundness", "--terrain", level, "--poses", 300, "--json")
-    report = json.loads(run(*args, "--out", tmp_path / "s.json").stdout)
-    assert json.loads((tmp_path / "s.json").read_text()) == report
+    args = ("bench", "soundness", "--terrain", level, "--poses", 300, "--out", tmp_path)
+    report = json.loads(run(*args, "--random-share", 1, "--json").stdout)
+    assert json.loads((tmp_path / "soundness.json").read_text()) == report
+    assert (report["checker"], report["limits"]) == ("verified", "flight_like")
     assert report["poses"] == report["passed"] == report["settled_safe"] == 300
     assert report["outside_limits"] == report["outside_bounds"] == report["safe_rejected"] == 0
-    assert "checker" in refused(*args[:-1], "--box", ".2", "--checker", "settle")
-    assert "--box" in refused(*args[:-1], "--box", "small")
+    assert report["starts"] == {"nominal": 300, "box_centre": 300, "random": 2100}
+    assert report["suspicious"] == {"found": 0, "written": 0}
+    assert (tmp_path / "suspicious.jsonl").read_text() == ""
+    assert "--force" in refused(*args)
+    assert "0 of 2,100 random starts" in run(*args, "--force", "--random-share", 1).stdout
+    assert "checker" in refused(*args, "--force", "--box", ".2", "--checker", "settle")
+    box = (*args, "--force", "--checker", "fixed_box", "--box")
+    assert "--box" in refused(*box, "small")
+    assert "box 0.2 m" in run(*box, "0.2").stdout
+
+
+def test_bench_soundness_replays_what_it_found(tmp_path: Path) -> None:
+    found = ("bench", "soundness", "-t", "0/.20", "--poses", 600, "--checker", "fixed_box")
+    report = json.loads(run(*found, "--limits", "enav_like", "--out", tmp_path, "--json").stdout)
+    cases = tmp_path / "suspicious.jsonl"
+    assert report["suspicious"]["found"] == len(list(read_jsonl(cases))) > 0
+    again = run("bench", "soundness", "--replay", cases, "--json", code=1)
+    replayed = json.loads(again.stdout)
+    assert replayed["cases"] == replayed["again"] == report["suspicious"]["found"]
+    assert all(r["now"] == r["what"] for r in replayed["results"])
+    assert "outside_bounds" in run("bench", "soundness", "--replay", cases, code=1).stdout
+    # The certified checker does better on the same cases.
+    boxes = '"name": "fixed_box", "half_length_m": 0.2, "half_width_m": 0.2'
+    text = cases.read_text().replace(boxes, '"name": "verified"')
+    assert text.count('"verified"') == replayed["cases"]
+    cases.write_text(text)
+    assert json.loads(run("bench", "soundness", "--replay", cases, "--json").stdout)["again"] == 0
+
+
+def test_cases_that_cannot_be_replayed_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"pose": [1, 2, 3]}\n')
+    assert "not a suspicious case" in refused("bench", "soundness", "--replay", path)
+    assert "nowhere" in refused("bench", "soundness", "--replay", tmp_path / "nowhere.jsonl")
+
+
+def test_bench_cost(level: Path) -> None:
+    args = ("bench", "cost", "--grounds", f"0/.05,{level}", "--poses", 50)
+    report = json.loads(run(*args, "--json").stdout)
+    assert [r["ground"] for r in report["rows"][:2]] == ["0/.05", "0/.05"]
+    assert {r["checker"] for r in report["rows"]} == set(names_of("checker"))
+    assert len(report["rows"]) == 2 * len(names_of("checker"))
+    table = run(*args).stdout
+    assert all(name in table for name in names_of("checker"))
 
 
 def test_bench_traverses_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given
@@ -12,14 +13,19 @@ from mlnav.config import (
     Config,
     ConfigError,
     Enav,
+    FixedBox,
     Limits,
+    Probabilistic,
     Settle,
     Sobel,
+    Verified,
     json_schema,
     load_config,
     names_of,
     parse_config,
 )
+from mlnav.core import HeightMap
+from mlnav.terrain import benchmark_class
 
 
 def fields(struct: object) -> dict[str, object]:
@@ -65,10 +71,71 @@ def test_planner_defaults_are_those_of_the_core(part: str) -> None:
 
 
 def test_box_defaults_are_those_of_the_core() -> None:
-    box = Config().checker
-    assert (box.half_length_m, box.half_width_m) == tuple(
-        getattr(_core.FixedBoxConfig(), k) for k in ("half_length_m", "half_width_m")
-    )
+    theirs = numbers(_core.FixedBoxConfig())
+    for ours in (FixedBox(), Probabilistic()):
+        assert {name: getattr(ours, name) for name in theirs} == theirs
+
+
+@pytest.mark.parametrize(
+    ("ours", "core"),
+    [(Verified(), _core.VerifiedConfig()), (Probabilistic(), _core.ProbabilisticConfig())],
+)
+def test_checker_defaults_are_those_of_the_core(ours, core) -> None:
+    theirs = numbers(core)
+    assert {name: getattr(ours, name) for name in theirs} == theirs
+    boxes = set() if ours.name == "verified" else {"half_length_m", "half_width_m"}
+    assert set(type(ours).model_fields) == {"name"} | theirs.keys() | boxes
+
+
+def test_the_certified_checker_with_flight_limits_is_the_default() -> None:
+    config = Config()
+    assert (config.checker, config.limits.name) == (Verified(), "flight_like")
+    assert config.build_checker(100).name == "verified"
+
+
+@pytest.mark.parametrize("name", names_of("checker"))
+def test_every_checker_is_built_with_its_settings(name: str) -> None:
+    assert Config().replaced(checker=name).build_checker(100).name == name
+
+
+@pytest.mark.parametrize(
+    ("setting", "checker"),
+    [
+        ("checker.enclosed_m=1", "verified"),
+        ("checker.max_tries=0", "verified"),
+        ("checker.max_tries=101", "verified"),
+        ("checker.risk_max=1.5", "probabilistic"),
+        ("checker.half_width_m=1", "verified"),
+    ],
+)
+def test_settings_that_no_checker_has_are_refused(setting: str, checker: str) -> None:
+    with pytest.raises(ConfigError, match=r"checker.*"):
+        Config().replaced([setting], checker=checker)
+
+
+def test_settings_reach_the_checker() -> None:
+    """One box, or one large box, certifies fewer poses among rocks than several do."""
+    ground = benchmark_class(0.0, 0.20, seed=3)
+    poses = np.random.default_rng(0).uniform([10, 10, -3], [40, 40, 3], (400, 3))
+    passed = []
+    for settings in (
+        [],
+        ["checker.max_tries=1"],
+        ["checker.max_tries=1", "checker.enclosed_m=0.05"],
+    ):
+        checker = Config().replaced(settings).build_checker(ground.z.size)
+        checker.set_map(HeightMap.of(ground).grid)
+        passed.append(int((checker.reasons(poses) == 0).sum()))
+    assert passed[0] > passed[1] > passed[2]
+
+
+def test_checkers_without_boxes_look_closer_along_a_path() -> None:
+    """Between poses 0.25 m apart a wheel can be on top of a rock, and only boxes see it there."""
+    for name, step in (("fixed_box", 0.25), ("verified", 0.1), ("settle", 0.1)):
+        assert Config().replaced(checker=name).checker.pose_step_m == step
+    assert Enav().to_core(pose_step_m=0.1).tree.ace_step_m == 0.1
+    chosen = Config().replaced(["planner.tree.ace_step_m=0.5"]).planner
+    assert chosen.to_core(pose_step_m=0.1).tree.ace_step_m == 0.5
 
 
 def test_a_heuristic_brings_its_own_weight() -> None:
@@ -139,7 +206,7 @@ def test_parts_and_settings_replace_in_order() -> None:
 
 
 def test_wheel_drop_of_a_box_is_no_limit_of_settled_states() -> None:
-    enav, flight = Config(), Config().replaced(limits="flight_like")
+    enav, flight = Config().replaced(limits="enav_like"), Config()
     assert enav.rover_model().limits.wheel_drop_max_m == 0.22
     assert math.isinf(enav.rover_model().limits.relief_max_m)
     assert flight.rover_model().limits.relief_max_m == 0.30

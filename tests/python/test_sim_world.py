@@ -144,3 +144,14 @@ def test_the_border_is_not_safe_to_stand_on() -> None:
     run = world(level()).execute((11.0, 13.0, 0.0), Motion(0.0, 0.0, 3.0))
     assert run.unsafe
     assert "border" in run.faults
+
+
+def test_stances_say_how_the_wheels_are_steered() -> None:
+    motion = Motion(math.radians(40), 0.25, 1.0)
+    stances, driven = motion.stances((1.0, 2.0, 3.0), STEP_M, STEP_RAD)
+    poses, _ = motion.poses((1.0, 2.0, 3.0), STEP_M, STEP_RAD)
+    np.testing.assert_array_equal(stances[:, :3], poses)
+    assert np.isinf(stances[driven == 0, 3]).all() and (driven == 0).any()
+    assert (stances[driven > 0, 3] == 0.25).all()
+    assert motion.steered_after_per_m == 0.25
+    assert math.isinf(Motion(0.3, 0.0, 0.0).steered_after_per_m)

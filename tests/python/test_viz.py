@@ -7,6 +7,7 @@ from PIL import Image
 from mlnav import viz
 from mlnav.config import Config
 from mlnav.sim import one_cycle, traverse
+from mlnav.sim.explain import explain
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
 from mlnav.viz.relief import hillshade, relief_image, window
@@ -153,12 +154,13 @@ def test_figures_repeat_byte_for_byte(rocky: Terrain, tmp_path) -> None:
 
 def test_ace_figure(rocky: Terrain, tmp_path) -> None:
     ground = with_holes(rocky)
-    verdicts = standing(ground, Config(), bins=4)
+    config = Config().replaced(checker="fixed_box", limits="enav_like")
+    verdicts = standing(ground, config, bins=4)
     assert np.isnan(verdicts.share[0, 0])
     known = verdicts.share[np.isfinite(verdicts.share)]
     assert 0.5 < known.mean() < 1.0
     assert set(np.unique(known)) <= {0.0, 0.25, 0.5, 0.75, 1.0}
-    figure = viz.ace_figure(ground, verdicts.share, verdicts.rejects, Config())
+    figure = viz.ace_figure(ground, verdicts.share, verdicts.rejects, config)
     viz.save_figure(figure, tmp_path / "a.png", dpi=60)
     image_of(tmp_path / "a.png")
 
@@ -169,12 +171,80 @@ def test_standing_by_poses_is_standing_by_map() -> None:
     z[:, 60:] = 2.0
     terrain = Terrain(z, 0.1, (3.0, -2.0), name="step")
     done = []
+    config = Config().replaced(limits="enav_like")
     settle = standing(
-        terrain, Config().replaced(checker="settle"), 2, lambda at, of: done.append((at, of))
+        terrain, config.replaced(checker="settle"), 2, lambda at, of: done.append((at, of))
     )
-    box = standing(terrain, Config(), 2)
+    box = standing(terrain, config.replaced(checker="fixed_box"), 2)
+    verified = standing(terrain, config, 2)
     assert done[-1] == (60, 60)
-    assert settle.share.shape == box.share.shape == (60, 90)
-    # far from the step both pass, astride it neither does
-    assert settle.share[30, 25] == box.share[30, 25] == 1.0
-    assert settle.share[30, 60] == box.share[30, 60] == 0.0
+    assert settle.share.shape == box.share.shape == verified.share.shape == (60, 90)
+    # far from the step all pass, astride it none does
+    assert settle.share[30, 25] == box.share[30, 25] == verified.share[30, 25] == 1.0
+    assert settle.share[30, 60] == box.share[30, 60] == verified.share[30, 60] == 0.0
+
+
+# ------------------------------------------------------------------------------------- one pose
+
+
+def rock(height_m: float = 0.2, size: int = 64) -> Terrain:
+    """Level ground with a rounded rock at its middle."""
+    ys, xs = np.meshgrid(*[(np.arange(size) - 0.5 * size) * 0.1] * 2, indexing="ij")
+    half = 0.05 * size
+    z = height_m * np.exp(-(xs**2 + ys**2) / 0.3**2)
+    return Terrain(z, 0.1, (-half, -half), name="rock")
+
+
+ON_A_ROCK = (-1.1, -1.0, 0.0)  # the left front wheel is on it
+
+
+@pytest.mark.parametrize("checker", ["verified", "fixed_box", "probabilistic", "settle"])
+def test_explain_figure(tmp_path, checker: str) -> None:
+    config = Config().replaced(checker=checker)
+    told = explain(rock(), config, ON_A_ROCK)
+    viz.save_figure(viz.explain_figure(rock(), told, config), tmp_path / "e.png", dpi=60)
+    image_of(tmp_path / "e.png")
+
+
+def text_of(figure) -> str:
+    texts = [*figure.texts, *(t for a in figure.axes for t in [*a.texts, a.title])]
+    return " ".join(t.get_text() for t in texts)
+
+
+def test_the_figure_says_what_is_known(tmp_path) -> None:
+    terrain = rock()
+    told = explain(terrain, Config(), ON_A_ROCK)
+    text = text_of(viz.explain_figure(terrain, told, Config()))
+    low, high = (np.degrees(v) for v in told.bounds["roll_rad"])
+    assert f"{low:.2f} to {high:.2f}°" in text
+    assert f"at least {told.clearance_min_m:.2f} m" in text
+    assert "rock: safe" in text
+    assert "front left" in text
+
+
+@pytest.mark.parametrize(
+    ("pose", "words"),
+    [
+        ((0.0, -3.1, 0.5), ["rejected: border", "not settled", "no bound", "gave no bounds"]),
+        ((0.0, 1.2, 0.0), ["rejected: unknown", "not settled (unknown)"]),
+        ((0.2, -0.2, 0.0), ["rejected: clearance", "unsafe (clearance)"]),
+    ],
+)
+def test_explain_figure_of_what_is_rejected(tmp_path, pose, words) -> None:
+    z = np.array(rock(0.7).z)
+    z[48:, :] = np.nan
+    terrain = rock().with_heights(z)
+    told = explain(terrain, Config(), pose)
+    figure = viz.explain_figure(terrain, told, Config())
+    text = text_of(figure)
+    assert [w for w in words if w not in text] == []
+    viz.save_figure(figure, tmp_path / "e.png", dpi=50)
+    image_of(tmp_path / "e.png")
+
+
+def test_a_checkers_timid_rejection_is_called_so() -> None:
+    config = Config().replaced(["limits.bogie_max_deg=4.1"], checker="fixed_box")
+    terrain = rock(0.12)
+    told = explain(terrain, config, ON_A_ROCK)
+    assert (told.safe, told.settled_faults) == (False, ())
+    assert "timid" in text_of(viz.explain_figure(terrain, told, config))

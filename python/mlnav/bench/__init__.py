@@ -1,7 +1,8 @@
 """Measurements: how sound and how timid checkers are, and how planners fare."""
 
-from mlnav.bench.soundness import SoundnessRequest, soundness
+from mlnav.bench.cost import cost
+from mlnav.bench.soundness import SoundnessRequest, replay, soundness
 from mlnav.bench.statistics import Rate
 from mlnav.bench.traverses import class_table, traverses
 
-__all__ = ["Rate", "SoundnessRequest", "class_table", "soundness", "traverses"]
+__all__ = ["Rate", "SoundnessRequest", "class_table", "cost", "replay", "soundness", "traverses"]

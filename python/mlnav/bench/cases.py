@@ -1,9 +1,12 @@
-"""Grounds to measure on: classes of slope and rocks, steps, ditches and real maps."""
+"""Grounds to measure on: classes of slope and rocks, steps, ditches, ripples and real maps.
+
+Each also with its heights scaled up: steeper, rougher ground than anyone would send a rover to.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +34,9 @@ MAP_SIZE_M = 24.0
 RESOLUTIONS_M = (0.05, 0.20)
 """Recipes are made at a random resolution between these."""
 
+SCALE_MAX = 1.6
+"""Heights of the scaled grounds are multiplied with a random number between 1 and this."""
+
 REAL_RESOLUTION_MAX_M = 0.2
 REAL_CORE_M = 16.0
 """Real maps with a mesh spacing layer are rover-scale in the square |x|, |y| up to this."""
@@ -51,6 +57,16 @@ ditches:
   - {number: 4, depth_m: 0.25, width_m: 0.6, length_m: 16}
   - {number: 3, depth_m: 0.50, width_m: 1.5, length_m: 16}
 """
+_RIPPLES = """
+name: ripples
+size_m: [24, 24]
+base: {slope_deg: 5}
+relief: {rms_1m_m: 0.03}
+rocks: {cfa: 0.02}
+ripples:
+  - {height_m: 0.35, wavelength_m: 2.5, cover: 0.7, patch_m: 12}
+  - {height_m: 0.12, wavelength_m: 1.0, cover: 0.5, patch_m: 8}
+"""
 
 
 @dataclass(frozen=True)
@@ -59,17 +75,20 @@ class Case:
 
     Attributes:
         label: of tables.
-        kind: how it is made and from what, `class:10/.07` or `file:/a/map.tif`: all it takes, so
-            that it travels to other processes.
+        kinds: how it is made and from what, `class:10/.07` or `file:/a/map.tif`: all it takes, so
+            that it travels to other processes and into records. One of several is drawn.
+        scaled: whether heights are scaled up, by a random factor up to `SCALE_MAX`.
     """
 
     label: str
-    kind: str
+    kinds: tuple[str, ...]
+    scaled: bool = False
 
     def make(self, seed: np.random.SeedSequence) -> Terrain:
         """A terrain with a random origin; recipes at a random resolution too."""
         rng = np.random.default_rng(seed)
-        how, _, what = self.kind.partition(":")
+        kind = self.kinds[int(rng.integers(len(self.kinds)))] if self.kinds[1:] else self.kinds[0]
+        how, _, what = kind.partition(":")
         if how == "file":
             terrain = _real(what)
         else:
@@ -86,8 +105,9 @@ class Case:
             )
             terrain = generate(recipe, int(rng.integers(2**31)))
         origin = tuple(float(v) for v in rng.uniform(-2000.0, 2000.0, 2))
+        z = terrain.z * np.float32(rng.uniform(1.0, SCALE_MAX)) if self.scaled else terrain.z
         return replace(
-            terrain, origin_m=(origin[0], origin[1]), layers={}, start_m=None, goal_m=None
+            terrain, z=z, origin_m=(origin[0], origin[1]), layers={}, start_m=None, goal_m=None
         )
 
 
@@ -105,7 +125,7 @@ _RECIPES: dict[str, Callable[[str], Recipe]] = {
 }
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _real(path: str) -> Terrain:
     terrain = read_geotiff(path)
     if "source_mesh_spacing_m" in terrain.layers:
@@ -149,26 +169,44 @@ def cases(spec: str) -> list[Case]:
         TerrainError: `spec` names nothing.
     """
     if spec == "all":
-        classes = [f"{s}/{c:.2f}" for s in SLOPES_DEG for c in CFAS]
-        return [
-            *(Case(name, f"class:{name}") for name in classes),
-            Case("steps", f"text:{_STEPS}"),
-            Case("ditches", f"text:{_DITCHES}"),
-            *(Case(f.stem, f"file:{f}") for f in real_terrain_files() if _is_drivable(f)),
-        ]
+        real = [Case(f.stem, (f"file:{f}",)) for f in real_terrain_files() if _is_drivable(f)]
+        return [*_synthetic(), *real, *_scaled(real)]
     suffix = Path(spec).suffix.lower()
     if suffix in (".tif", ".tiff"):
         read_geotiff(spec)  # faults now, not in a worker
-        return [Case(Path(spec).stem, f"file:{Path(spec).resolve()}")]
+        return [Case(Path(spec).stem, (f"file:{Path(spec).resolve()}",))]
     if suffix in (".yaml", ".yml"):
         read_recipe(spec)
-        return [Case(Path(spec).stem, f"yaml:{Path(spec).resolve()}")]
+        return [Case(Path(spec).stem, (f"yaml:{Path(spec).resolve()}",))]
     if parse_class(spec) is not None:
         _of_class(spec)
-        return [Case(spec, f"class:{spec}")]
+        return [Case(spec, (f"class:{spec}",))]
     if spec not in shipped_names():
         load(spec)  # says what was tried
-    return [Case(spec, f"recipe:{spec}")]
+    return [Case(spec, (f"recipe:{spec}",))]
+
+
+def _synthetic() -> list[Case]:
+    classes = [f"{s}/{c:.2f}" for s in SLOPES_DEG for c in CFAS]
+    return [
+        *(Case(name, (f"class:{name}",)) for name in classes),
+        Case("steps", (f"text:{_STEPS}",)),
+        Case("ditches", (f"text:{_DITCHES}",)),
+        Case("ripples", (f"text:{_RIPPLES}",)),
+    ]
+
+
+def _scaled(real: Sequence[Case]) -> list[Case]:
+    """Everything once more with its heights scaled up, a case a slope and one a kind."""
+    cases = [
+        Case(f"{s}/* scaled", tuple(f"class:{s}/{c:.2f}" for c in CFAS), scaled=True)
+        for s in SLOPES_DEG
+    ]
+    forms = tuple(f"text:{text}" for text in (_STEPS, _DITCHES, _RIPPLES))
+    cases.append(Case("landforms scaled", forms, scaled=True))
+    if real:
+        cases.append(Case("real scaled", tuple(k for c in real for k in c.kinds), scaled=True))
+    return cases
 
 
 __all__ = ["Case", "cases", "real_terrain_files", "real_terrain_folder"]

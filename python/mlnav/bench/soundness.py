@@ -1,17 +1,22 @@
 """Is a checker sound, and what does it cost in safe poses refused?
 
-Random poses go through the checker and are settled from two starts: the nominal guess, and heights
-perturbed at random. What a checker passes must settle inside the limits and inside the bounds it
-reported; what settles safely should pass.
+Random poses go through the checker and are settled: every pose from the nominal guess; every pose
+that passed from the middle of the reported bounds as well, and some of them from heights perturbed
+at random. What a checker passes must settle inside the limits and inside the bounds it reported;
+what settles safely should pass.
+
+A rover can have more than one settled state at a pose: a wheel on top of a rock, or beside it. A
+random start that ends in a clearly different state than the nominal guess and the box's centre did
+is counted apart, as a second state, and told whether it was safe.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from typing import Any
 
@@ -22,7 +27,8 @@ from mlnav import _core
 from mlnav.bench.cases import Case, cases
 from mlnav.bench.statistics import Rate
 from mlnav.config import Config
-from mlnav.core import HeightMap
+from mlnav.core import HeightMap, reason_names
+from mlnav.linkage import STATE, box_centres, contact_heights
 from mlnav.terrain import Terrain
 
 POSES_PER_TERRAIN = 500
@@ -30,27 +36,35 @@ POSES_PER_TERRAIN = 500
 rates are a little narrow."""
 
 PERTURBATION_M = 0.1
-"""Of each start height of the second settling, either way."""
+"""Of each start height of the random starts, either way."""
+
+RANDOM_STARTS = 7
+RANDOM_SHARE = 0.01
+"""Of the poses, which are settled from random starts where they passed."""
+
+DISTINCT_M = 0.01
+"""Settled states are clearly different where a wheel's height differs by more than this. Starts
+that end in one state differ by microns, rarely by millimetres (two contacts under one wheel); a
+wheel on top of a rock instead of beside it makes centimetres."""
 
 TOLERANCE = 5e-5
 """m or rad by which a settled state may leave its bounds. Settling stops when a step moves no wheel
 by more than 1e-6 m; where it converges slowly, two starts of one state end 1.2e-5 apart."""
 
-BOUNDED = (
-    "roll_rad",
-    "pitch_rad",
-    "differential_rad",
-    "bogie_left_rad",
-    "bogie_right_rad",
-    "origin_z_m",
-)
 # name, settled column, report column, sign: +1 the report is an upper bound, -1 a lower one
 ONE_SIDED = (
     ("tilt_rad", "tilt_rad", "tilt_max_rad", 1),
     ("clearance_m", "clearance_m", "clearance_min_m", -1),
+    ("relief_max_m", "relief_max_m", "relief_max_m", 1),
 )
 
+STARTS = ("nominal", "box_centre", "random")
+
 Columns = dict[str, NDArray[Any]]
+
+
+class ReplayError(ValueError):
+    """A record of a suspicious case cannot be replayed."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +79,7 @@ class SoundnessRequest:
         boxes: half lengths and widths [m] of `fixed_box` to compare on the same poses; empty: the
             configured checker as it is.
         workers: processes.
+        random_share: of the poses, settled from `RANDOM_STARTS` random starts where they passed.
     """
 
     config: Config
@@ -73,6 +88,7 @@ class SoundnessRequest:
     seed: int = 0
     boxes: tuple[float, ...] = ()
     workers: int = 1
+    random_share: float = RANDOM_SHARE
 
 
 @dataclass(frozen=True)
@@ -84,12 +100,43 @@ class _Task:
     seed: int
     config: Config
     variants: tuple[str, ...]
+    random_share: float = RANDOM_SHARE
+
+    @property
+    def root(self) -> np.random.SeedSequence:
+        """Of everything random on this terrain."""
+        return np.random.SeedSequence(self.seed, spawn_key=(self.case_index, self.terrain_index))
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Settled states of the passed poses `rows` from one kind of start.
+
+    Attributes:
+        name: `nominal`, `box_centre` or `random`.
+        rows: (n,) indices into the poses.
+        heights_m: (n, 6) start heights; None for the nominal guess.
+        states: columns of `_core.settle`.
+    """
+
+    name: str
+    rows: NDArray[np.intp]
+    heights_m: NDArray[np.float64] | None
+    states: Columns
 
 
 def soundness(
-    request: SoundnessRequest, progress: Callable[[int, str], None] = lambda done, note: None
+    request: SoundnessRequest,
+    progress: Callable[[int, str], None] = lambda done, note: None,
+    suspect: Callable[[dict[str, Any]], None] = lambda record: None,
 ) -> dict[str, Any]:
-    """Run the measurement; `progress(poses done, note)` is called as it goes.
+    """Run the measurement.
+
+    Args:
+        request: what to measure.
+        progress: called with the number of poses done and a note as it goes.
+        suspect: called with everything needed to replay each settled state that is not as it
+            should be, in an order that does not depend on the workers; see `findings`.
 
     Raises:
         TerrainError, ConfigError: the request names a bad terrain or configuration.
@@ -99,15 +146,16 @@ def soundness(
     tasks = list(_tasks(request, grounds))
     by_case: dict[str, dict[str, Counter[str]]] = {}
     done = 0
-    for task, tallies in _results(tasks, request.workers):
+    for task, (tallies, suspects) in zip(tasks, _results(tasks, request.workers), strict=True):
         totals = by_case.setdefault(task.case.label, {v: Counter() for v in task.variants})
         for variant, tally in tallies.items():
             totals[variant].update(tally)
+        for record in suspects:
+            suspect(record)
         done += task.poses
         progress(done, task.case.label)
-    variants = _variants(request)
     reports = []
-    for variant in variants:
+    for variant in _variants(request):
         overall: Counter[str] = Counter()
         for totals in by_case.values():
             overall.update(totals[variant])
@@ -126,6 +174,9 @@ def soundness(
         "terrain": request.terrain,
         "seed": request.seed,
         "tolerance": TOLERANCE,
+        "distinct_m": DISTINCT_M,
+        "random_starts": RANDOM_STARTS,
+        "random_share": request.random_share,
     }
     return head | ({"boxes": reports} if request.boxes else reports[0])
 
@@ -136,54 +187,78 @@ def _variants(request: SoundnessRequest) -> tuple[str, ...]:
 
 def _tasks(request: SoundnessRequest, grounds: Sequence[Case]) -> Iterator[_Task]:
     share, rest = divmod(request.poses, len(grounds))
+    variants = _variants(request)
     for i, case in enumerate(grounds):
         left = share + (i < rest)
         index = 0
         while left > 0:
             poses = min(left, POSES_PER_TERRAIN)
-            yield _Task(case, i, index, poses, request.seed, request.config, _variants(request))
+            yield _Task(
+                case, i, index, poses, request.seed, request.config, variants, request.random_share
+            )
             left -= poses
             index += 1
 
 
-def _results(
-    tasks: Sequence[_Task], workers: int
-) -> Iterator[tuple[_Task, dict[str, Counter[str]]]]:
+Result = tuple[dict[str, Counter[str]], list[dict[str, Any]]]
+
+
+def _results(tasks: Sequence[_Task], workers: int) -> Iterator[Result]:
+    """In order of the tasks."""
     if workers <= 1:
-        for task in tasks:
-            yield task, run_task(task)
+        yield from map(run_task, tasks)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(run_task, task): task for task in tasks}
         try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
+            yield from pool.map(run_task, tasks, chunksize=4)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def run_task(task: _Task) -> dict[str, Counter[str]]:
-    """One terrain: its tally by variant of the checker."""
-    root = np.random.SeedSequence(task.seed, spawn_key=(task.case_index, task.terrain_index))
-    terrain_seed, pose_seed = root.spawn(2)
+def run_task(task: _Task) -> Result:
+    """One terrain: its tally by variant of the checker, and what is suspicious."""
+    terrain_seed, pose_seed, sample_seed, start_seed = task.root.spawn(4)
     terrain = task.case.make(terrain_seed)
-    rng = np.random.default_rng(pose_seed)
     model = task.config.rover_model()
     grid = HeightMap.of(terrain).grid
-    poses = random_poses(terrain, model, task.poses, rng)
-    settled = settle_twice(grid, model, poses, rng)
+    poses = random_poses(terrain, model, task.poses, np.random.default_rng(pose_seed))
+    sampled = np.random.default_rng(sample_seed).random(task.poses) < task.random_share
+    nominal: Columns = _core.settle(grid, model, poses)
     tallies = {}
+    suspects = []
     for variant in task.variants:
-        config = task.config
-        if variant:
-            config = config.replaced(
-                [f"checker.half_length_m={variant}", f"checker.half_width_m={variant}"]
-            )
+        config = _of_variant(task.config, variant)
         checker = config.build_checker(terrain.z.size)
         checker.set_map(grid)
-        tallies[variant] = tally(checker.report(poses), settled)
-    return tallies
+        report = bounds_of(checker, poses)
+        starts = list(
+            settled_starts(
+                grid, model, poses, report, nominal, sampled, np.random.default_rng(start_seed)
+            )
+        )
+        found_by_start = [findings(report, start, starts) for start in starts]
+        tallies[variant] = tally(report, nominal, starts, found_by_start)
+        suspects += [
+            _suspect(task, config, terrain, poses, start, row, what)
+            for start, found in zip(starts, found_by_start, strict=True)
+            for row, what in _named(found).items()
+        ]
+    return tallies, suspects
+
+
+def bounds_of(checker: _core.Checker, poses: NDArray[np.float64]) -> Columns:
+    """The checker's report. Relief of wheel boxes is no bound on relief under a wheel: infinite."""
+    report: Columns = checker.report(poses)
+    if checker.name not in ("verified", "settle"):
+        report["relief_max_m"] = np.full(len(poses), np.inf)
+    return report
+
+
+def _of_variant(config: Config, variant: str) -> Config:
+    if not variant:
+        return config
+    return config.replaced([f"checker.half_length_m={variant}", f"checker.half_width_m={variant}"])
 
 
 def random_poses(
@@ -208,17 +283,36 @@ def _between(rng: np.random.Generator, low: float, high: float, count: int) -> N
     return rng.uniform(low, high, count)
 
 
-def settle_twice(
-    grid: _core.Grid, model: _core.RoverModel, poses: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[Columns, Columns]:
-    """Settled states from the nominal guess, and from heights perturbed at random."""
-    nominal: Columns = _core.settle(grid, model, poses)
-    starts = nominal_heights(grid, model, poses)
-    starts = starts + rng.uniform(-PERTURBATION_M, PERTURBATION_M, starts.shape)
-    usable = np.isfinite(starts).all(axis=1)
-    starts[~usable] = 0.0  # over unknown ground; settling will say so
-    perturbed: Columns = _core.settle(grid, model, poses, np.ascontiguousarray(starts))
-    return nominal, perturbed
+def settled_starts(
+    grid: _core.Grid,
+    model: _core.RoverModel,
+    poses: NDArray[np.float64],
+    report: Columns,
+    nominal: Columns,
+    sampled: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Iterator[Start]:
+    """The passed poses from every kind of start, `nominal` and `box_centre` first."""
+    passed = report["safe"].astype(bool)
+    rows = np.flatnonzero(passed)
+    yield Start("nominal", rows, None, {k: v[rows] for k, v in nominal.items()})
+
+    def settled(name: str, rows: NDArray[np.intp], heights_m: NDArray[np.float64]) -> Start:
+        known = np.isfinite(heights_m).all(axis=1)
+        rows, heights_m = rows[known], np.ascontiguousarray(heights_m[known])
+        there = np.ascontiguousarray(poses[rows])
+        return Start(name, rows, heights_m, _core.settle(grid, model, there, heights_m))
+
+    bounds = {name: report[name][rows] for name in STATE}
+    yield settled("box_centre", rows, contact_heights(model.geometry, box_centres(bounds)))
+    # Drawn for every sampled pose, passed or not, so that all variants see the same starts.
+    chosen = np.flatnonzero(sampled)
+    shifts = rng.uniform(-PERTURBATION_M, PERTURBATION_M, (len(chosen), RANDOM_STARTS, 6))
+    keep = passed[chosen]
+    rows = chosen[keep]
+    heights = nominal_heights(grid, model, poses[rows])
+    for i in range(RANDOM_STARTS):
+        yield settled("random", rows, heights + shifts[keep, i])
 
 
 def nominal_heights(
@@ -234,39 +328,93 @@ def nominal_heights(
     return grid.wheel_heights(model, wheels).reshape(-1, 6)
 
 
-def tally(report: Columns, settled: tuple[Columns, Columns]) -> Counter[str]:
+def findings(
+    report: Columns, start: Start, starts: Sequence[Start]
+) -> dict[str, NDArray[np.bool_]]:
+    """What is not as it should be with the settled states of one start, by name.
+
+    `not_settled`: no settled state was found. `outside_limits:<reason>`, `outside_bounds:<name>`:
+    the state is. `second_state`: a random start ended in a state clearly different from those of
+    the other two; `second_state:<reason>` says why it is unsafe.
+    """
+    state = start.states
+    touching = state["status"] == 0
+    second = np.zeros(len(start.rows), bool)
+    if start.name == "random":
+        second = touching & (_distance_m(start, starts) > DISTINCT_M)
+    found = {"not_settled": ~touching, "second_state": second}
+    expected = touching & ~second
+    for bit, name in enumerate(_core.REASONS):
+        unsafe = ((state["reasons"] >> bit) & 1).astype(bool)
+        found[f"outside_limits:{name}"] = expected & unsafe
+        found[f"second_state:{name}"] = second & unsafe
+    rows = start.rows
+    bounds = {name: report[name][rows] for name in (*STATE, *(b for _, _, b, _ in ONE_SIDED))}
+    for name, left in left_bounds(bounds, state).items():
+        found[f"outside_bounds:{name}"] = expected & left
+    return found
+
+
+def _distance_m(start: Start, starts: Sequence[Start]) -> NDArray[np.float64]:
+    """In wheel heights, from the nearest state of the starts that are not random; inf: none."""
+    nearest = np.full(len(start.rows), np.inf)
+    for other in starts:
+        if other.name == "random":
+            continue
+        at = np.searchsorted(other.rows, start.rows)
+        at = np.minimum(at, max(len(other.rows) - 1, 0))
+        if not len(other.rows):
+            continue
+        known = (other.rows[at] == start.rows) & (other.states["status"][at] == 0)
+        apart = np.abs(start.states["heights_m"] - other.states["heights_m"][at]).max(axis=1)
+        nearest = np.minimum(nearest, np.where(known, apart, np.inf))
+    return nearest
+
+
+def _named(found: Mapping[str, NDArray[np.bool_]]) -> dict[int, list[str]]:
+    """Names of findings by row of the start, rows without any left out."""
+    named: dict[int, list[str]] = {}
+    for name, hit in found.items():
+        for row in np.flatnonzero(hit):
+            named.setdefault(int(row), []).append(name)
+    return dict(sorted(named.items()))
+
+
+def tally(
+    report: Columns,
+    nominal: Columns,
+    starts: Sequence[Start],
+    found_by_start: Sequence[Mapping[str, NDArray[np.bool_]]],
+) -> Counter[str]:
     """Counts over poses; see `_report` for what they mean."""
     passed = report["safe"].astype(bool)
-    contact = [s["status"] == 0 for s in settled]
-    safe = [s["safe"].astype(bool) for s in settled]
+    contact = nominal["status"] == 0
+    truly_safe = contact & nominal["safe"].astype(bool)
+    refused = truly_safe & ~passed
     counts: Counter[str] = Counter(
         poses=len(passed),
         passed=int(passed.sum()),
-        not_settled=int((~contact[0]).sum()),
-        passed_not_settled=int((passed & ~contact[0]).sum()),
+        not_settled=int((~contact).sum()),
+        settled_safe=int(truly_safe.sum()),
+        safe_rejected=int(refused.sum()),
         inner_steps=int(report["inner_steps"].sum()),
         lookups=int(report["lookups"].sum()),
     )
-    outside_limits = np.zeros(len(passed), bool)
-    outside_bounds = np.zeros(len(passed), bool)
-    for state, touching, is_safe in zip(settled, contact, safe, strict=True):
-        seen = passed & touching
-        outside_limits |= seen & ~is_safe
-        for bit, name in enumerate(_core.REASONS):
-            hit = seen & ((state["reasons"] >> bit) & 1).astype(bool)
-            counts[f"limits:{name}"] += int(hit.sum())
-        for name, left in left_bounds(report, state).items():
-            counts[f"bounds:{name}"] += int((seen & left).sum())
-            outside_bounds |= seen & left
-    counts["outside_limits"] = int(outside_limits.sum())
-    counts["outside_bounds"] = int(outside_bounds.sum())
-    truly_safe = contact[0] & safe[0] & (~contact[1] | safe[1])
-    refused = truly_safe & ~passed
-    counts["settled_safe"] = int(truly_safe.sum())
-    counts["safe_rejected"] = int(refused.sum())
     for bit, name in enumerate(_core.REASONS):
         hit = refused & ((report["reasons"] >> bit) & 1).astype(bool)
         counts[f"rejected:{name}"] += int(hit.sum())
+    poses_with: dict[str, set[int]] = {}
+    for start, found in zip(starts, found_by_start, strict=True):
+        counts[f"starts:{start.name}"] += len(start.rows)
+        for name, hit in found.items():
+            kind = name.partition(":")[0]
+            counts[f"{start.name}/{kind}" if name == "not_settled" else name] += int(hit.sum())
+            poses_with.setdefault(kind, set()).update(start.rows[hit].tolist())
+        unsafe = found["second_state"] & ~start.states["safe"].astype(bool)
+        counts["second_states_unsafe"] += int(unsafe.sum())
+        counts["second_states"] += int(found["second_state"].sum())
+    for kind in ("outside_limits", "outside_bounds"):
+        counts[kind] = len(poses_with.get(kind, ()))
     return counts
 
 
@@ -274,7 +422,7 @@ def left_bounds(report: Columns, state: Columns) -> dict[str, NDArray[np.bool_]]
     """Whether each settled state leaves each bound by more than the tolerance."""
     left = {}
     with np.errstate(invalid="ignore"):
-        for name in BOUNDED:
+        for name in STATE:
             low, high = report[name][:, 0], report[name][:, 1]
             value = state[name]
             left[name] = ~((low - TOLERANCE <= value) & (value <= high + TOLERANCE))
@@ -286,10 +434,12 @@ def left_bounds(report: Columns, state: Columns) -> dict[str, NDArray[np.bool_]]
 def _report(counts: Counter[str]) -> dict[str, Any]:
     """Counts and rates, for records.
 
-    passed: by the checker. settled_safe: in contact and inside the limits from both starts.
-    outside_limits, outside_bounds: passed, and a settled state is beyond the limits, or outside
-    what the checker reported. safe_rejected: settled safe, yet not passed; a pose counts under each
-    of its reasons. not_settled: from the nominal guess.
+    passed: by the checker. settled_safe: at rest inside the limits, from the nominal guess.
+    outside_limits, outside_bounds: passed poses of which a settled state, second states apart, is
+    beyond the limits, or outside what the checker reported; the same `_by` what. safe_rejected:
+    settled safe, yet not passed; a pose counts under each of its reasons. not_settled: of all
+    poses, from the nominal guess; passed_not_settled: of the passed ones, by start. second_states:
+    random starts that ended elsewhere, and how many of those are unsafe.
     """
 
     def split(prefix: str) -> dict[str, int]:
@@ -298,7 +448,7 @@ def _report(counts: Counter[str]) -> dict[str, Any]:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     passed, safe = counts["passed"], counts["settled_safe"]
-    poses = counts["poses"]
+    poses, random_starts = counts["poses"], counts["starts:random"]
     names = (
         "poses",
         "passed",
@@ -307,7 +457,6 @@ def _report(counts: Counter[str]) -> dict[str, Any]:
         "outside_bounds",
         "safe_rejected",
         "not_settled",
-        "passed_not_settled",
     )
     return {name: counts[name] for name in names} | {
         "rates": {
@@ -316,10 +465,102 @@ def _report(counts: Counter[str]) -> dict[str, Any]:
             "outside_limits": Rate(counts["outside_limits"], passed).as_dict(),
             "outside_bounds": Rate(counts["outside_bounds"], passed).as_dict(),
             "safe_rejected": Rate(counts["safe_rejected"], safe).as_dict(),
+            "not_settled": Rate(counts["not_settled"], poses).as_dict(),
+            "second_states": Rate(counts["second_states"], random_starts).as_dict(),
         },
-        "outside_limits_by": split("limits"),
-        "outside_bounds_by": split("bounds"),
+        "starts": {name: counts[f"starts:{name}"] for name in STARTS},
+        "passed_not_settled": {name: counts[f"{name}/not_settled"] for name in STARTS},
+        "outside_limits_by": split("outside_limits"),
+        "outside_bounds_by": split("outside_bounds"),
         "safe_rejected_by": split("rejected"),
+        "second_states": {
+            "found": counts["second_states"],
+            "unsafe": counts["second_states_unsafe"],
+            "unsafe_by": split("second_state"),
+        },
         "inner_steps_per_pose": counts["inner_steps"] / poses if poses else None,
         "lookups_per_pose": counts["lookups"] / poses if poses else None,
     }
+
+
+# ------------------------------------------------------------------------------- suspicious cases
+
+
+def _suspect(
+    task: _Task,
+    config: Config,
+    terrain: Terrain,
+    poses: NDArray[np.float64],
+    start: Start,
+    row: int,
+    what: list[str],
+) -> dict[str, Any]:
+    """All that is needed to see one finding again, alone."""
+    heights = None if start.heights_m is None else start.heights_m[row].tolist()
+    return {
+        "what": what,
+        "start": start.name,
+        "pose": poses[start.rows[row]].tolist(),
+        "start_heights_m": heights,
+        "ground": {
+            **asdict(task.case),
+            "seed": task.seed,
+            "spawn_key": [task.case_index, task.terrain_index],
+            "resolution_m": terrain.resolution_m,
+            "sha256": terrain.sha256,
+        },
+        "config": config.model_dump(mode="json", include={"rover", "limits", "checker"}),
+    }
+
+
+def replay(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A suspicious case once more: what was found, what is found `now`, with states and bounds.
+
+    Raises:
+        TerrainError, ConfigError: the record's ground or configuration cannot be made.
+        ReplayError: the record lacks something, or its ground comes out differently today.
+    """
+    try:
+        ground = record["ground"]
+        case = Case(ground["label"], tuple(ground["kinds"]), ground["scaled"])
+        root = np.random.SeedSequence(ground["seed"], spawn_key=tuple(ground["spawn_key"]))
+        pose = np.array([record["pose"]], np.float64).reshape(1, 3)
+        given = record["start_heights_m"]
+        heights = None if given is None else np.array([given], np.float64).reshape(1, 6)
+        what, start_name, sha256 = record["what"], record["start"], ground["sha256"]
+        settings = dict(record["config"])
+    except (KeyError, TypeError, ValueError) as fault:
+        raise ReplayError(f"not a suspicious case: {type(fault).__name__}: {fault}") from fault
+    config = Config().replaced(**settings)
+    terrain = case.make(root.spawn(1)[0])
+    if terrain.sha256 != sha256:
+        raise ReplayError(
+            f"{case.label}: the ground comes out differently than when it was recorded"
+        )
+    grid, model = HeightMap.of(terrain).grid, config.rover_model()
+    checker = config.build_checker(terrain.z.size)
+    checker.set_map(grid)
+    report = bounds_of(checker, pose)
+    nominal: Columns = _core.settle(grid, model, pose)
+    rng = np.random.default_rng(0)
+    starts = list(settled_starts(grid, model, pose, report, nominal, np.zeros(1, bool), rng))
+    passed = bool(report["safe"][0])
+    state = nominal if heights is None else _core.settle(grid, model, pose, heights)
+    again = Start(start_name, np.arange(1), heights, state)
+    now = _named(findings(report, again, starts)).get(0, []) if passed else []
+    return {
+        "label": case.label,
+        "resolution_m": terrain.resolution_m,
+        "pose": pose[0].tolist(),
+        "start": start_name,
+        "what": what,
+        "passed": passed,
+        "reasons": reason_names(int(report["reasons"][0])),
+        "now": now,
+        "state": _plain(state),
+        "bounds": _plain(report),
+    }
+
+
+def _plain(columns: Columns) -> dict[str, Any]:
+    return {name: np.asarray(column)[0].tolist() for name, column in columns.items()}

@@ -1,7 +1,8 @@
-"""`mlnav ace`: where the rover may stand."""
+"""`mlnav ace`: where the rover may stand, and why not at one pose."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +11,15 @@ import numpy as np
 import typer
 
 from mlnav.cli.common import (
+    ENDED,
+    OK,
     CheckerOption,
     ConfigOption,
     ForceOption,
     JsonOption,
     LimitsOption,
     OutOption,
+    RefusedError,
     SeedOption,
     SetOption,
     TerrainOption,
@@ -26,8 +30,12 @@ from mlnav.cli.common import (
     progress_bar,
 )
 
+app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
+
+@app.callback()
 def ace_command(
+    context: typer.Context,
     terrain: TerrainOption = "demo",
     checker: CheckerOption = None,
     limits: LimitsOption = None,
@@ -47,8 +55,12 @@ def ace_command(
 
     mlnav ace --terrain demo --out out/ace
 
-    mlnav ace -t map.tif --limits flight_like --bins 32
+    mlnav ace -t map.tif --checker fixed_box --limits enav_like --bins 32
+
+    mlnav ace explain -t demo --at 20,35,-20
     """
+    if context.invoked_subcommand is not None:
+        return
     from mlnav import viz
     from mlnav.io import write_json
     from mlnav.sim.standing import standing
@@ -85,3 +97,64 @@ def ace_command(
         share = summary["pass_share"]
         text = "nothing can be told" if share is None else f"{share:.1%} of poses pass"
         output.print(f"{text}; {out / 'ace.png'}, {out / 'ace.tif'}", soft_wrap=True)
+
+
+@app.command("explain")
+def explain_command(
+    at: Annotated[
+        str, typer.Option("--at", metavar="X,Y,DEG", help="Where, in metres, and the heading.")
+    ],
+    terrain: TerrainOption = "demo",
+    checker: CheckerOption = None,
+    limits: LimitsOption = None,
+    seed: SeedOption = 0,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("out/explain"),
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Draw what a checker knows about one pose, and the rover at rest there.
+
+    DIR gets explain.png (ground, wheel boxes, bounds against limits, the rover from its right and
+    from ahead) and explain.json. It ends with 1 where the checker rejects the pose.
+
+    **Examples**
+
+    mlnav ace explain --terrain demo --seed 1 --at 19.9,35,-20
+
+    mlnav ace explain -t map.tif --at=-3,4,90 --checker fixed_box --limits enav_like
+    """
+    from mlnav import viz
+    from mlnav.io import write_json
+    from mlnav.sim.explain import explain
+    from mlnav.terrain import load
+
+    setup = assemble(config, settings, checker=checker, limits=limits)
+    ground = load(terrain, seed)
+    told = explain(ground, setup, _pose(at))
+    claim(out, ("explain.png", "explain.json"), force)
+    summary: dict[str, Any] = {
+        "terrain": ground.name,
+        "checker": setup.checker.name,
+        "limits": setup.limits.name,
+        **told.as_dict(),
+        "out": str(out),
+    }
+    write_json(out / "explain.json", summary)
+    viz.save_figure(viz.explain_figure(ground, told, setup), out / "explain.png")
+    if as_json:
+        emit(summary)
+    else:
+        verdict = "safe" if told.safe else f"rejected: {', '.join(told.reasons)}"
+        rest = f"unsafe: {', '.join(told.settled_faults)}" if told.settled_faults else "safe"
+        output.print(f"{verdict} (at rest {rest}); {out / 'explain.png'}", soft_wrap=True)
+    raise typer.Exit(OK if told.safe else ENDED)
+
+
+def _pose(text: str) -> tuple[float, float, float]:
+    try:
+        x, y, degrees = (float(part) for part in text.split(","))
+    except ValueError:
+        raise RefusedError(f"--at: {text!r} is not X,Y,DEG: metres and degrees") from None
+    return x, y, math.radians(degrees)

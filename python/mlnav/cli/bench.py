@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from mlnav.cli.common import (
+    ENDED,
+    OK,
     CheckerOption,
     ConfigOption,
     ForceOption,
@@ -29,6 +31,9 @@ from mlnav.cli.common import (
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Measure checkers and planners."
 )
+
+SUSPICIOUS_MOST = 1000
+"""Cases that are written; an unsound checker fills disks otherwise."""
 
 WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Processes.")]
 
@@ -55,7 +60,8 @@ def soundness_command(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS|all",
-            help="all: slopes 0-25 deg x CFA 0-20 %, steps, ditches and the real maps there are.",
+            help="all: slopes 0-25 deg x CFA 0-20 %, steps, ditches, ripples and the real maps"
+            " there are, each also with heights scaled up to 1.6x.",
         ),
     ] = "all",
     poses: Annotated[int, typer.Option("--poses", min=1, help="In all.")] = 100_000,
@@ -71,41 +77,132 @@ def soundness_command(
     workers: WorkersOption = 1,
     config: ConfigOption = None,
     settings: SetOption = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.json", help="Also write it here.")
+    random_share: Annotated[
+        float,
+        typer.Option(
+            "--random-share", min=0, max=1, help="Of the poses, settled from random starts too."
+        ),
+    ] = 0.01,
+    replay: Annotated[
+        Path | None,
+        typer.Option("--replay", metavar="FILE", help="Rerun the cases of a suspicious.jsonl."),
     ] = None,
+    out: OutOption = Path("out/bench-soundness"),
     as_json: JsonOption = False,
     force: ForceOption = False,
 ) -> None:
     """Settle random poses and compare with the checker: is it sound, and how timid is it?
 
-    Every pose is settled from two starts. `outside_limits` and `outside_bounds` count poses that
-    passed although a settled state breaks a limit, or leaves what the checker reported;
-    `safe_rejected` counts safe poses that were refused. Rates carry 95 % Wilson intervals.
+    Every pose is settled from the nominal guess; those that passed from the middle of their bounds
+    as well, a share of them from 7 random starts. `outside_limits` and `outside_bounds` count
+    passed poses of which a settled state breaks a limit, or leaves what the checker reported;
+    `safe_rejected` counts safe poses that were refused; `second_states` counts random starts that
+    end in a clearly different state. Rates carry 95 % Wilson intervals.
+
+    DIR gets soundness.json, and suspicious.jsonl with all that is needed to replay whatever was
+    not as it should be (the first 1,000 cases). With --replay it ends with 1 if any still is not.
 
     **Examples**
 
-    mlnav bench soundness --checker fixed_box --limits enav_like --poses 100000 --json
+    mlnav bench soundness --poses 5000000 --workers 2
 
-    mlnav bench soundness -t 15/.10 --box 0.15,0.20,0.25,0.30
+    mlnav bench soundness -t 15/.10 --checker fixed_box --limits enav_like --box 0.15,0.20,0.25,0.30
+
+    mlnav bench soundness --replay out/bench-soundness/suspicious.jsonl
     """
     from mlnav.bench.soundness import SoundnessRequest, soundness
-    from mlnav.io import write_json
+    from mlnav.io import JsonlWriter, write_json
 
+    if replay is not None:
+        _replay(replay, as_json)
+        return
     setup = assemble(config, settings, checker=checker, limits=limits)
     if box and setup.checker.name != "fixed_box":
         raise RefusedError(f"--box is of the checker fixed_box, not of {setup.checker.name}")
-    if out is not None and out.exists() and not force:
-        raise RefusedError(f"{out} exists: pass --force to replace it")
-    request = SoundnessRequest(setup, terrain, poses, seed, numbers("--box", box), workers)
-    with progress_bar("poses", poses) as update:
-        report = soundness(request, update)
-    if out is not None:
-        write_json(out, report)
+    request = SoundnessRequest(
+        setup, terrain, poses, seed, numbers("--box", box), workers, random_share
+    )
+    found = 0
+    claim(out, ("soundness.json", "suspicious.jsonl"), force)
+    with (
+        JsonlWriter(out / "suspicious.jsonl") as records,
+        progress_bar("poses", poses) as update,
+    ):
+
+        def suspect(record: dict[str, Any]) -> None:
+            nonlocal found
+            found += 1
+            if found <= SUSPICIOUS_MOST:
+                records.write(record)
+
+        report = soundness(request, update, suspect)
+    report["suspicious"] = {"found": found, "written": min(found, SUSPICIOUS_MOST)}
+    write_json(out / "soundness.json", report)
     if as_json:
         emit(report)
     else:
         _print_soundness(report)
+        if found:
+            output.print(f"{found} suspicious: {out / 'suspicious.jsonl'}", soft_wrap=True)
+
+
+def _replay(path: Path, as_json: bool) -> None:
+    from mlnav.bench.soundness import replay
+    from mlnav.io import read_jsonl
+
+    results = [replay(record) for record in read_jsonl(path)]
+    again = [r for r in results if r["now"]]
+    if as_json:
+        emit({"cases": len(results), "again": len(again), "results": results})
+    else:
+        for r in results:
+            x, y, heading = r["pose"]
+            verdict = ", ".join(r["now"]) or (
+                "in order now" if r["passed"] else f"rejected now: {', '.join(r['reasons'])}"
+            )
+            output.print(
+                f"{r['label']}, cells {r['resolution_m']:.3f} m, ({x:.3f}, {y:.3f}, {heading:.4f}),"
+                f" from {r['start']}: {', '.join(r['what'])} -> {verdict}",
+                soft_wrap=True,
+            )
+        output.print(f"{len(results)} cases, {len(again)} not as they should be")
+    raise typer.Exit(ENDED if again else OK)
+
+
+@app.command("cost")
+def cost_command(
+    grounds: Annotated[
+        str | None,
+        typer.Option("--grounds", metavar="S/CFA,...", help="Classes, or any terrain names."),
+    ] = None,
+    poses: Annotated[int, typer.Option("--poses", min=1, help="On each ground.")] = 4000,
+    seed: SeedOption = 0,
+    limits: LimitsOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time a pose of every checker on the same poses, in one run on one thread.
+
+    The bare verdict is timed, as planners ask for it; tables that a checker makes for a map are
+    told apart (map_ms). Inner steps are evaluations of the rover's chain.
+
+    **Examples**
+
+    mlnav bench cost
+
+    mlnav bench cost --grounds 15/.10,map.tif --limits enav_like --json
+    """
+    from mlnav.bench.cost import GROUNDS, cost
+
+    setup = assemble(config, settings, limits=limits)
+    names = tuple(grounds.split(",")) if grounds else GROUNDS
+    with progress_bar("grounds", len(names)) as update:
+        report = cost(setup, names, poses, seed, progress=update)
+    if as_json:
+        emit(report)
+    else:
+        _print_cost(report)
 
 
 @app.command("traverses")
@@ -181,6 +278,7 @@ def _print_soundness(report: dict[str, Any]) -> None:
         "outside limits",
         "outside bounds",
         "safe rejected",
+        "second states",
     ):
         table.add_column(name, no_wrap=True)
 
@@ -189,7 +287,7 @@ def _print_soundness(report: dict[str, Any]) -> None:
         cells = [
             Rate(rates[k]["hits"], rates[k]["trials"]).text(3 if "outside" in k else 1)
             for k in ("passed", "settled_safe", "outside_limits", "outside_bounds", "safe_rejected")
-        ]
+        ] + [f"{r['second_states']['found']} of {r['starts']['random']}"]
         table.add_row(label, *cells)
 
     if "boxes" in report:
@@ -203,6 +301,66 @@ def _print_soundness(report: dict[str, Any]) -> None:
         f"{report['checker']}, {report['limits']}, seed {report['seed']}; 95 % Wilson intervals"
     )
     output.print(table)
+    for entry in report.get("boxes", [report]):
+        _print_findings(entry)
+
+
+def _print_findings(r: dict[str, Any]) -> None:
+    def listed(counts: dict[str, int]) -> str:
+        return ", ".join(f"{name} {n:,}" for name, n in counts.items() if n) or "none"
+
+    if "box_half_width_m" in r:
+        output.print(f"box {r['box_half_width_m']:g} m")
+    seconds = r["second_states"]
+    unsafe = f" ({listed(seconds['unsafe_by'])})" if seconds["unsafe"] else ""
+    for name, text in (
+        ("settled states", listed(r["starts"])),
+        ("outside limits by", listed(r["outside_limits_by"])),
+        ("outside bounds by", listed(r["outside_bounds_by"])),
+        ("safe rejected by", listed(r["safe_rejected_by"])),
+        ("passed, not settled", listed(r["passed_not_settled"])),
+        (
+            "second states",
+            f"{seconds['found']} of {r['starts']['random']:,} random starts,"
+            f" {seconds['unsafe']} unsafe{unsafe}",
+        ),
+        (
+            "a pose",
+            f"{r['inner_steps_per_pose']:.2f} inner steps, {r['lookups_per_pose']:.0f} look-ups",
+        ),
+    ):
+        output.print(f"  {name:20} {text}")
+
+
+def _print_cost(report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("ground", "checker"):
+        table.add_column(name, no_wrap=True)
+    for name in ("passed", "us/pose", "us/passed", "us/rejected", "steps", "p95", "look-ups"):
+        table.add_column(name, justify="right")
+
+    def number(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2f}"
+
+    for r in report["rows"]:
+        times = (r["us_per_pose"], r["us_per_passed"], r["us_per_rejected"])
+        steps = r["inner_steps"]
+        table.add_row(
+            r["ground"],
+            r["checker"],
+            f"{r['passed'] / r['poses']:.1%}",
+            *(number(t) for t in times),
+            number(steps["mean"]),
+            f"{steps['p95']:.0f}",
+            f"{r['lookups']['mean']:.0f}",
+        )
+    output.print(f"limits {report['limits']}; fastest of {report['repeats']} rounds, one thread")
+    output.print(table)
+    for name, ratios in report["ratios"].items():
+        others = ", ".join(f"{v:.2f} x {other}" for other, v in ratios.items() if other != name)
+        output.print(f"  {name:14} {others}")
 
 
 def _print_traverses(rows: list[dict[str, Any]]) -> None:

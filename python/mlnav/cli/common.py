@@ -115,8 +115,10 @@ HeadingOption = Annotated[
     typer.Option("--heading-deg", help="Heading at the start; towards the goal by default."),
 ]
 PlannerOption = Annotated[str | None, typer.Option("--planner", help="enav")]
-CheckerOption = Annotated[str | None, typer.Option("--checker", help="fixed_box, settle")]
-LimitsOption = Annotated[str | None, typer.Option("--limits", help="enav_like, flight_like")]
+CheckerOption = Annotated[
+    str | None, typer.Option("--checker", help="verified, fixed_box, probabilistic, settle")
+]
+LimitsOption = Annotated[str | None, typer.Option("--limits", help="flight_like, enav_like")]
 HeuristicOption = Annotated[str | None, typer.Option("--heuristic", help="none, sobel")]
 WorldOption = Annotated[str | None, typer.Option("--world", help="kinematic")]
 ConfigOption = Annotated[

@@ -49,7 +49,7 @@ def main(
 
 app.command("traverse", epilog=EXIT_CODES)(traverse.traverse_command)
 app.command("plan", epilog=EXIT_CODES)(plan.plan_command)
-app.command("ace")(ace.ace_command)
+app.add_typer(ace.app, name="ace")
 app.add_typer(terrain.app, name="terrain")
 app.add_typer(configuration.app, name="config")
 app.add_typer(bench.app, name="bench")

@@ -161,6 +161,7 @@ class _Run:
         self._observers = observers
         self._cycles: list[CycleRecord] = []
         self._driven_m = 0.0
+        self._steered_per_m = 0.0
         self._faults: tuple[str, ...] = ()
         self._begin = time.perf_counter()
 
@@ -213,7 +214,7 @@ class _Run:
         return math.hypot(self._goal[0] - self._pose[0], self._goal[1] - self._pose[1])
 
     def _cycle(self, navigator: Navigator, world: World) -> CycleRecord:
-        cycle = navigator.cycle(self._pose, self._goal)
+        cycle = navigator.cycle(self._pose, self._goal, self._steered_per_m)
         plan = cycle.result
         execution = None
         timing = dict(cycle.timing_s)
@@ -221,6 +222,7 @@ class _Run:
             begin = time.perf_counter()
             motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m, plan.commit_end)
             execution = world.execute(self._pose, motion)
+            self._steered_per_m = motion.steered_after_per_m
             timing["drive"] = time.perf_counter() - begin
         record = self._record(plan, execution, timing)
         # From here on the cycle has happened, whatever interrupts what follows.

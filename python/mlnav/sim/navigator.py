@@ -50,11 +50,17 @@ class Navigator:
         risk_cells = self.heuristic.max_cells(map_cells)
         self.checker = config.build_checker(map_cells)
         self.planner = _core.EnavPlanner(
-            config.planner.to_core(config.heuristic, map_cells, risk_cells), self.checker
+            config.planner.to_core(
+                config.heuristic, map_cells, risk_cells, config.checker.pose_step_m
+            ),
+            self.checker,
         )
 
-    def cycle(self, pose: Pose, goal: tuple[float, float]) -> Cycle:
+    def cycle(self, pose: Pose, goal: tuple[float, float], steered_per_m: float = 0.0) -> Cycle:
         """Sense at a pose and plan from it towards the goal.
+
+        The wheels stand steered for an arc of curvature `steered_per_m`; infinite: for turning in
+        place.
 
         Raises:
             CoreError: the planner refuses the map, pose or goal.
@@ -77,6 +83,7 @@ class Navigator:
             risk_origin_m=(0.0, 0.0) if risk is None else risk.origin_m,
             keep_out=local_map.keep_out,
             ace_budget=-1 if budget is None else budget,
+            standing_curvature_per_m=steered_per_m,
         )
         timing = {
             "sense": sensed - begin,

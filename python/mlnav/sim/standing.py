@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,13 +55,7 @@ def standing(
     passed = np.zeros((ny, nx), np.int32)
     told = np.zeros((ny, nx), np.int32)
     counts = np.zeros(len(_core.REASONS), np.int64)
-    if config.checker.name == "fixed_box":
-        slabs = [(slice(0, ny), checker.ace_map(bins))]
-    else:
-        rows = max(1, 20_000 // (nx * bins))
-        blocks = [slice(i, min(i + rows, ny)) for i in range(0, ny, rows)]
-        slabs = ((b, _rows(checker, heights, b, bins)) for b in blocks)  # type: ignore[assignment]
-    for block, reasons in slabs:
+    for block, reasons in _slabs(config, checker, heights, bins):
         can_tell = (reasons & untold_bits) == 0
         passed[block] += (reasons == 0).sum(axis=0, dtype=np.int32)
         told[block] += can_tell.sum(axis=0, dtype=np.int32)
@@ -71,6 +67,26 @@ def standing(
     total = max(int(told.sum()), 1)
     rejects = {name: float(counts[i]) / total for i, name in enumerate(_core.REASONS) if counts[i]}
     return Standing(share.astype(np.float32), rejects, ny * nx * bins)
+
+
+def _slabs(
+    config: Config, checker: _core.Checker, heights: HeightMap, bins: int
+) -> Iterator[tuple[slice, NDArray[np.uint16]]]:
+    """Reasons by block of rows, (bins, rows, nx), in order."""
+    ny, nx = heights.shape
+    if config.checker.name == "fixed_box":
+        yield slice(0, ny), checker.ace_map(bins)
+        return
+    rows = max(1, 20_000 // (nx * bins))
+    blocks = [slice(i, min(i + rows, ny)) for i in range(0, ny, rows)]
+    # Threads, since the core computes without the interpreter's lock and checkers only read.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            yield from zip(
+                blocks, pool.map(lambda b: _rows(checker, heights, b, bins), blocks), strict=True
+            )
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _rows(

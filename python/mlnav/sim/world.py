@@ -84,6 +84,18 @@ class Motion:
             rows[-1] = (self.end[0], self.end[1], wrapped(self.end[2]))
         return np.array(rows, np.float64).reshape(-1, 3), np.array(driven, np.float64)
 
+    def stances(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
+        """The same, with the curvature that the wheels are steered for as a fourth column."""
+        poses, driven = self.poses(start, step_m, step_rad)
+        turning = np.arange(len(poses)) < math.ceil(abs(self.turn_rad) / step_rad - 1e-9)
+        steered = np.where(turning, math.inf, self.curvature_per_m)
+        return np.column_stack([poses, steered]), driven
+
+    @property
+    def steered_after_per_m(self) -> float:
+        """Curvature that the wheels are left steered for: infinite after a turn in place."""
+        return math.inf if self.turn_rad and not self.length_m else self.curvature_per_m
+
 
 @dataclass(frozen=True, eq=False)
 class SettledStates:
@@ -168,7 +180,7 @@ class KinematicWorld:
         self._step_rad = settle_turn_rad
 
     def settle(self, poses: F64) -> SettledStates:
-        """The rover at rest at (n, 3) poses along a way.
+        """The rover at rest at (n, 3) poses along a way, or (n, 4) with curvatures steered for.
 
         Where settling does not converge from the nominal guess, it is tried once more from the
         wheel heights of the pose before, which is where the rover comes from.
@@ -180,7 +192,7 @@ class KinematicWorld:
                 again = _core.settle(self._grid, self._model, poses[i : i + 1], start)
                 for name, column in columns.items():
                     column[i] = again[name][0]
-        return SettledStates(poses, columns)
+        return SettledStates(poses[:, :3], columns)
 
     def place(self, pose: Pose) -> SettledStates:
         """Put the rover down: one state, safe or not."""
@@ -188,13 +200,13 @@ class KinematicWorld:
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
         """Drive a committed motion, settling every step; stops at the first unsafe state."""
-        poses, driven = motion.poses(pose, self._step_m, self._step_rad)
+        poses, driven = motion.stances(pose, self._step_m, self._step_rad)
         if not len(poses):
             return Execution(self.settle(poses), pose, 0.0, unsafe=False)
         states = self.settle(poses)
         bad = states.first_unsafe()
         last = len(poses) - 1 if bad is None else bad
-        x, y, heading = map(float, poses[last])
+        x, y, heading = map(float, poses[last, :3])
         return Execution(
             states.prefix(last + 1),
             (x, y, heading),

@@ -2,6 +2,7 @@
 
 from mlnav.viz.ace import ace_figure
 from mlnav.viz.animation import save_traverse_gif
+from mlnav.viz.explain import explain_figure
 from mlnav.viz.plan import plan_figure
 from mlnav.viz.style import save_figure
 from mlnav.viz.terrain import terrain_figure, terrain_statistics
@@ -9,6 +10,7 @@ from mlnav.viz.traverse import traverse_figure
 
 __all__ = [
     "ace_figure",
+    "explain_figure",
     "plan_figure",
     "save_figure",
     "save_traverse_gif",
