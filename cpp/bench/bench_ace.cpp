@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
       check_stances(checker, {poses.data(), poses.size()}, shipped.data(), nullptr);
     });
     const double naive_ns = best_ns(kRounds, poses.size(), [&] {
-      for (std::size_t i = 0; i < poses.size(); ++i) plain[i] = naive.check(poses[i]).reasons;
+      for (std::size_t i = 0; i < poses.size(); ++i) plain[i] = naive.check(poses[i].pose).reasons;
     });
     std::vector<Stance> passing;
     for (std::size_t i = 0; i < poses.size(); ++i) {

@@ -49,6 +49,63 @@ double relief(const GridView& grid, const WheelFootprint& footprint, const Pose2
   return largest;
 }
 
+// Anderson acceleration of depth two: H is close to linear in the wheels' places, so the last three steps tell
+// where the iteration is heading. Falls back on the plain step where they tell nothing.
+class Accelerator {
+ public:
+  // The next guess after h, at which the ground was found at `found`.
+  void step(const double found[kWheels], double h[kWheels]) noexcept {
+    double f[kWheels];
+    for (int i = 0; i < kWheels; ++i) f[i] = found[i] - h[i];
+    double next[kWheels];
+    for (int i = 0; i < kWheels; ++i) next[i] = found[i];
+    if (known_ > 0) {
+      double d1[kWheels], d2[kWheels];
+      for (int i = 0; i < kWheels; ++i) {
+        d1[i] = f[i] - f1_[i];
+        d2[i] = f1_[i] - f2_[i];
+      }
+      const double a11 = dot(d1, d1);
+      const double a12 = dot(d1, d2);
+      const double a22 = dot(d2, d2);
+      const double b1 = dot(d1, f);
+      const double b2 = dot(d2, f);
+      const double determinant = a11 * a22 - a12 * a12;
+      double w1 = a11 > 0.0 ? b1 / a11 : 0.0;
+      double w2 = 0.0;
+      if (known_ > 1 && determinant > 1e-3 * a11 * a22) {
+        w1 = (b1 * a22 - b2 * a12) / determinant;
+        w2 = (b2 * a11 - b1 * a12) / determinant;
+      }
+      if (std::fabs(w1) < kMostWeight && std::fabs(w2) < kMostWeight) {
+        for (int i = 0; i < kWheels; ++i) {
+          next[i] -= w1 * (found[i] - g1_[i]) + w2 * (g1_[i] - g2_[i]);
+        }
+      }
+    }
+    for (int i = 0; i < kWheels; ++i) {
+      f2_[i] = f1_[i];
+      g2_[i] = g1_[i];
+      f1_[i] = f[i];
+      g1_[i] = found[i];
+      h[i] = next[i];
+    }
+    if (known_ < 2) ++known_;
+  }
+  void forget() noexcept { known_ = 0; }
+
+ private:
+  static constexpr double kMostWeight = 2.0;
+  static double dot(const double a[kWheels], const double b[kWheels]) noexcept {
+    double sum = 0.0;
+    for (int i = 0; i < kWheels; ++i) sum += a[i] * b[i];
+    return sum;
+  }
+  int known_ = 0;
+  double f1_[kWheels] = {}, f2_[kWheels] = {};  // found - guess, one and two steps ago
+  double g1_[kWheels] = {}, g2_[kWheels] = {};  // found
+};
+
 }  // namespace
 
 SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
@@ -68,10 +125,12 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Stance
     for (int i = 0; i < kWheels; ++i) h[i] = out.heights_m[i];
   }
 
-  // Plain fixed-point steps contract by 0.1-0.3 on ordinary ground. Among sharp rocks they can cycle;
+  // Fixed-point steps contract by 0.1-0.3 on ordinary ground. Among sharp rocks they can cycle;
   // averaging ever more strongly with the last guess breaks the cycles.
   constexpr int kFullSteps = 24;
   double damping = 1.0;
+  double last_residual = INFINITY;
+  Accelerator accelerator;
   for (int step = 0; step < kSettleMaxSteps; ++step) {
     out.status = solve_chain(model.linkage, h, &out.state, &out.positions);
     ++out.steps;
@@ -90,7 +149,13 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Stance
     }
     // Each stage twice as long as the one before, since it moves half as far a step.
     if (step == kFullSteps || step == 2 * kFullSteps || step == 4 * kFullSteps) damping *= 0.5;
-    for (int i = 0; i < kWheels; ++i) h[i] += damping * (out.heights_m[i] - h[i]);
+    if (step < kFullSteps) {
+      if (out.residual_m > last_residual) accelerator.forget();
+      last_residual = out.residual_m;
+      accelerator.step(out.heights_m, h);
+    } else {
+      for (int i = 0; i < kWheels; ++i) h[i] += damping * (out.heights_m[i] - h[i]);
+    }
   }
   out.status = Status::kNotConverged;
   return out;

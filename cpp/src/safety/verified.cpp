@@ -22,14 +22,14 @@ constexpr double kAbsolute = 1e-8;
 
 // Beyond a limit by this much, the state on the heights under the nominal wheels is not worth settling, and
 // the settled one not worth certifying.
-constexpr double kHopeless_rad[2] = {4 * kDeg, 0.3 * kDeg};
+constexpr double kHopeless_rad[2] = {4 * kDeg, 0.1 * kDeg};
 constexpr double kHopelessClearance_m[2] = {0.05, 0.01};
-constexpr double kHopelessRelief_m = 0.01;
+constexpr double kHopelessRelief_m = 0.002;
+// Far more than settling's tolerance of 1e-6 m makes of any angle (rad) or height (m).
+constexpr double kSettledWithin = 2e-5;
 // Largest box worth trying: beyond, a pose is as good as unknown.
 constexpr double kMaxHalf_rad = 0.1;
 constexpr double kMaxHalf_m = 0.3;
-constexpr int kGuessSteps = 16;
-constexpr double kGuessTolerance_m = 2e-3;
 
 double larger(double a, double b) noexcept { return a > b ? a : b; }
 double smaller(double a, double b) noexcept { return a < b ? a : b; }
@@ -158,6 +158,7 @@ struct VerifiedChecker::Work {
   bool everything = false;
   AceReport report;
   unsigned reasons = 0;
+  double settled[kN] = {};                   // where settling ends
   double q[kN] = {};                         // centre of the box
   double half[kN] = {};                      // half widths
   Turns<double> turns;                       // of the centre
@@ -223,80 +224,77 @@ unsigned VerifiedChecker::hopeless(const ChainState<double>& state,
   return reasons;
 }
 
-// H under the wheels. False with reasons where it is not to be had.
-bool VerifiedChecker::look(Work* work, const double forward_m[kStates],
-                           const double left_m[kStates], double heights_m[kStates]) const noexcept {
+// The state that settling finds from the nominal wheels; false, with reasons, where it is plain already that
+// the pose cannot pass. Rejecting is always safe.
+//
+// The proof needs no more than a point close to a settled state. It is taken where settling ends all the same:
+// among rocks a pose can have several settled states, and one that nothing settles to would be a poor thing
+// to certify.
+bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
+  const WheelPlan plan = wheel_plan(model_.geometry);
+  double h[kN];
   for (int i = 0; i < kN; ++i) {
-    work->forward[i] = forward_m[i];
-    work->left[i] = left_m[i];
+    work->forward[i] = plan.x_m[i];
+    work->left[i] = plan.y_m[i];
     const Point2 at = work->wheel(i);
     const WheelHeight height =
         wheel_height(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i]);
     ++work->report.lookups;
-    heights_m[i] = height.height_m;
+    h[i] = height.height_m;
     if (height.status == Status::kOutsideMap) work->reasons |= kBorder;
     if (height.status == Status::kUnknownGround) work->reasons |= kUnknown;
   }
-  return (work->reasons & (kBorder | kUnknown)) == 0;
-}
+  if ((work->reasons & (kBorder | kUnknown)) != 0) return false;
 
-// A state close to a settled one, by plain fixed-point steps; false, with reasons, where it is plain
-// already that the pose cannot pass. Rejecting on a guess is always safe.
-bool VerifiedChecker::guess(Work* work) const noexcept {
-  const WheelPlan plan = wheel_plan(model_.geometry);
-  double h[kN];
-  if (!look(work, plan.x_m, plan.y_m, h)) return false;
-  ChainState<double> state{};
-  WheelPositions<double> at{};
-  double damping = 1.0;
-  // Clearance above its limit, by a guess.
-  const auto spare_clearance = [&] {
+  // On the heights under the nominal wheels: cheap, and often enough.
+  ChainState<double> first{};
+  if (solve_chain(settle_.linkage, h, &first, nullptr) != Status::kOk) {
+    work->reasons |= kMechanical;
+    return false;
+  }
+  const auto spare_clearance = [&](const ChainState<double>& state) {
     const Clearance clearance = pan_clearance(map_, model_.geometry, work->pose, state);
     return clearance.status == Status::kOk ? clearance.clearance_m - model_.limits.clearance_min_m
                                            : kInfinity;  // judge_box() will see
   };
-  double spare = kInfinity;
-  for (int step = 0; step < kGuessSteps; ++step) {
-    if (solve_chain(settle_.linkage, h, &state, &at) != Status::kOk) {
+  work->reasons |= hopeless(first, kHopeless_rad[0]);
+  const double spare = spare_clearance(first);
+  if (spare < -kHopelessClearance_m[0]) work->reasons |= kClearance;
+  if (work->reasons != 0 && !work->everything) return false;
+
+  const SettledState settled = settle(map_, settle_, stance, h);
+  work->report.lookups += settled.lookups;
+  switch (settled.status) {
+    case Status::kOk:
+      break;
+    case Status::kOutsideMap:
+      work->reasons |= kBorder;
+      return false;
+    case Status::kUnknownGround:
+      work->reasons |= kUnknown;
+      return false;
+    case Status::kOutOfMechanicalRange:
       work->reasons |= kMechanical;
       return false;
-    }
-    if (step == 0) {
-      work->reasons |= hopeless(state, kHopeless_rad[0]);
-      spare = spare_clearance();
-      if (spare < -kHopelessClearance_m[0]) work->reasons |= kClearance;
-      if (work->reasons != 0 && !work->everything) return false;
-    }
-    if (step >= 6) damping = 0.5;
-    double found[kN];
-    if (!look(work, at.forward_m, at.left_m, found)) return false;
-    double residual = 0.0;
-    for (int i = 0; i < kN; ++i) {
-      const double error = found[i] - h[i];
-      residual = larger(residual, std::fabs(error));
-      h[i] += damping * error;
-    }
-    if (residual < kGuessTolerance_m) break;
+    default:
+      work->reasons |= kNotSettled;
+      return false;
   }
-  // A guess that has not come to rest is a bad one; certify() may still make it good.
-  work->reasons |= hopeless(state, kHopeless_rad[1]);
-  if (spare < kHopelessClearance_m[0] && spare_clearance() < -kHopelessClearance_m[1]) {
+  work->reasons |= hopeless(settled.state, kHopeless_rad[1]);
+  if (settled.relief_max_m > model_.limits.relief_max_m + kHopelessRelief_m)
+    work->reasons |= kRelief;
+  if (spare < kHopelessClearance_m[0] &&
+      spare_clearance(settled.state) < -kHopelessClearance_m[1]) {
     work->reasons |= kClearance;
   }
-  const double relief_max = model_.limits.relief_max_m;
-  for (int i = 0; i < kN && std::isfinite(relief_max) && work->reasons == 0; ++i) {
-    const Point2 wheel = work->wheel(i);
-    const double relief = relief_bound_m(map_, settle_.footprint, wheel.x_m, wheel.y_m,
-                                         work->steered[i], 0.0, 0.0, relief_max);
-    if (relief > relief_max + kHopelessRelief_m) work->reasons |= kRelief;
-  }
   if (work->reasons != 0 && !work->everything) return false;
-  work->q[kRoll] = state.roll_rad;
-  work->q[kPitch] = state.pitch_rad;
-  work->q[kDifferentialState] = state.differential_rad;
-  work->q[kBogieLeft] = state.bogie_left_rad;
-  work->q[kBogieRight] = state.bogie_right_rad;
-  work->q[kHeight] = state.origin_z_m;
+  work->q[kRoll] = settled.state.roll_rad;
+  work->q[kPitch] = settled.state.pitch_rad;
+  work->q[kDifferentialState] = settled.state.differential_rad;
+  work->q[kBogieLeft] = settled.state.bogie_left_rad;
+  work->q[kBogieRight] = settled.state.bogie_right_rad;
+  work->q[kHeight] = settled.state.origin_z_m;
+  for (int j = 0; j < kN; ++j) work->settled[j] = work->q[j];
   return true;
 }
 
@@ -474,8 +472,10 @@ bool VerifiedChecker::certify(Work* work) const noexcept {
         }
         work->q[j] = 0.5 * (lo + hi);
         work->half[j] = 0.5 * (hi - lo) * kWiden + 1e-12;
+        // Settling stops within its tolerance of the state it converges to.
+        inclusion &= std::fabs(work->settled[j] - work->q[j]) <= work->half[j] + kSettledWithin;
       }
-      return true;
+      return inclusion;
     }
     reach = larger(0.3 * reach, 1e-5);
   }
@@ -609,7 +609,7 @@ AceReport VerifiedChecker::check(const Stance& stance, bool everything) const no
   } else {
     work.heading = det_sincos(stance.pose.heading_rad);
     wheel_headings(model_.geometry, work.heading, stance.curvature_per_m, work.steered);
-    if (guess(&work)) {
+    if (guess(&work, stance)) {
       if (certify(&work)) {
         judge_box(&work);
       } else if (work.reasons == 0) {

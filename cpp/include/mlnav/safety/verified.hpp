@@ -20,7 +20,7 @@
 namespace mlnav {
 
 struct VerifiedConfig {
-  double enclosed_m = 2e-3;  // wheel height by which the first box lets settled states differ
+  double enclosed_m = 1e-3;  // wheel height by which the first box lets settled states differ
   int max_tries = 8;         // boxes tried before "not certified"
 };
 Fault validate(const VerifiedConfig& config) noexcept;
@@ -38,9 +38,7 @@ class VerifiedChecker final : public AceChecker {
   static constexpr int kStates = 6;
   struct Work;  // one pose's working values
   unsigned hopeless(const ChainState<double>& state, double beyond_rad) const noexcept;
-  bool look(Work* work, const double forward_m[kStates], const double left_m[kStates],
-            double heights_m[kStates]) const noexcept;
-  bool guess(Work* work) const noexcept;
+  bool guess(Work* work, const Stance& stance) const noexcept;
   void turn(Work* work) const noexcept;
   bool move(Work* work, double reach_forward[kStates], double reach_left[kStates]) const noexcept;
   bool linearize(Work* work) const noexcept;
