@@ -62,7 +62,7 @@ TEST(RoverModel, DefaultsAndLimitSetsAreValid) {
   EXPECT_TRUE(validate(RoverModel{{}, SafetyLimits::flight_like()}).ok());
 }
 
-// The numbers others rely on: facts.md (geometry, operating limits) and measured.md (enav_like).
+// The numbers others rely on.
 TEST(RoverModel, DefaultsAreTheDocumentedOnes) {
   const RoverGeometry g;
   EXPECT_EQ(g.wheel_radius_m, 0.263);

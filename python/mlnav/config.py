@@ -85,7 +85,7 @@ Angle = Annotated[float, Field(gt=0, lt=90)]
 
 
 class Rover(Section):
-    """Geometry of a six-wheel rocker-bogie rover; Perseverance-class by default (facts.md 4).
+    """Geometry of a six-wheel rocker-bogie rover; Perseverance-class by default.
 
     Frame: x forward, y left, z up, origin midway between the middle wheels' contact points.
     """
@@ -134,7 +134,7 @@ class Limits(Section):
     """Height span of the ground under a settled wheel's footprint; null for no limit."""
 
     presets: ClassVar[dict[str, dict[str, float | None]]] = {
-        # Reproduces the difficulty published for ENav with the fixed-box checker (measured.md).
+        # Reproduces the difficulty published for ENav with the fixed-box checker.
         "enav_like": {
             "clearance_min_m": 0.06,
             "tilt_max_deg": 30.0,
@@ -143,7 +143,7 @@ class Limits(Section):
             "wheel_drop_max_m": 0.22,
             "relief_max_m": None,
         },
-        # After Curiosity's operating limits (facts.md 2).
+        # After the limits Curiosity is operated with.
         "flight_like": {
             "clearance_min_m": 0.20,
             "tilt_max_deg": 25.0,
@@ -411,7 +411,11 @@ class Enav(Section):
         try:
             config.validate()
         except _core.CoreError as fault:
-            raise ConfigError(f"planner: {fault}") from fault
+            hint = ""
+            if "commit_length_m" in str(fault):
+                step = config.tree.ace_step_m
+                hint = f": a whole number of steps of {step:g} m (tree.ace_step_m), up to one arc"
+            raise ConfigError(f"planner: {fault}{hint}") from fault
         return config
 
 

@@ -286,3 +286,9 @@ def test_schema_knows_every_name_and_key() -> None:
     assert schema["$defs"]["Enav"]["additionalProperties"] is False
     assert "ACE" in schema["$defs"]["Enav"]["properties"]["overthink_evaluations"]["description"]
     assert yaml.safe_load(Config().to_yaml()).keys() == schema["properties"].keys()
+
+
+def test_a_commitment_between_checked_poses_is_refused_with_the_step() -> None:
+    planner = Config().replaced(["planner.commit_length_m=0.75"]).planner
+    with pytest.raises(ConfigError, match=r"commit_length_m.*steps of 0\.1 m"):
+        planner.to_core(pose_step_m=0.1)

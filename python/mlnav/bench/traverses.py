@@ -19,7 +19,7 @@ from mlnav.sim import default_endpoints, traverse
 from mlnav.terrain import load
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
-"""Of the table in measured.md."""
+"""Slope (deg) / rock abundance, from easy to hard."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a traverse was like: one record a cycle, one result a run (architecture.md, Metrics)."""
+"""What a traverse was like: one record a cycle, one result a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTCOMES = {
 }
 
 MODELLED_S_PER_EVALUATION = 0.010
-"""Published RAD750 figure for one ACE evaluation: 10-15 ms (facts.md 1)."""
+"""Published RAD750 figure for one ACE evaluation: 10-15 ms a pose."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,5 @@
 // What the planner reads off the heightmap besides ACE: a coarse costmap of plane-fit tilt and
-// roughness (ENav's goodness map; facts.md section 1), and Sobel gradient risk (Abcouwer 2021).
+// roughness (as in ENav's goodness map), and Sobel gradient risk (Abcouwer 2021).
 #pragma once
 
 #include <cstdint>

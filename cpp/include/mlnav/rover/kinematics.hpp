@@ -1,6 +1,6 @@
 // The rocker-bogie chain: six wheel contact heights -> attitude, suspension angles, body height, and
-// where the wheels then stand. Written once, templated on the number type T: double settles rovers,
-// an interval type bounds them. T needs + - * /, and mlnav::chain_sqrt(T) and chain_asin(T) found by
+// where the wheels then stand. Written once, templated on the number type T: float64 settles rovers, four
+// float32 lanes put the corners of fixed_box through it. T needs + - * and chain_sqrt(T) found by
 // overload.
 //
 // Convention. The body is turned by pitch in its own x-z plane (nose up positive: (x, z) -> (x cos -
@@ -11,8 +11,17 @@
 //
 //   q_i = (h_i + r - s y_i sin(roll)) / cos(roll) - r,      s = +1 left, -1 right,
 //
-// both sides go through the planar closed form of facts.md section 2, and the roll is the value at
-// which both sides put the differential axis at the same in-plane height (ace.md).
+// both sides go through the planar closed form (Otsu et al. 2019; F, M, R front, middle and rear axle, B bogie
+// pivot, D differential pivot, L distances)
+//
+//   sin(a_bogie) = (q_m - q_r) / L_MR
+//   z_B          = q_m + r + x_B sin(a_bogie) + (z_B0 - r) cos(a_bogie)
+//   a_rocker     = asin((q_f + r - z_B) / L_FB) - asin((r - z_B0) / L_FB)
+//   z_D          = q_f + r + (x_D - x_F) sin(a_rocker) + (z_D0 - r) cos(a_rocker)
+//
+// and the roll is the value at which both sides put the differential axis at the same in-plane height z_D.
+// Then pitch = (a_rocker,L + a_rocker,R) / 2, differential = (a_rocker,L - a_rocker,R) / 2, bogie angle =
+// a_bogie - a_rocker, and the origin is at z_D cos(roll) - (x_D sin(pitch) + z_D0 cos(pitch)) cos(roll).
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // A six-wheel rocker-bogie rover: geometry and operating limits. The default is Perseverance-class
-// (facts.md section 4: public JPL URDF, wheel radius from NASA).
+// (dimensions of NASA/JPL's public rover description; wheel radius from NASA).
 //
 // Rover frame: x forward, y left, z up, origin midway between the middle wheels' contact points, all
 // joints at zero. The rocker carries the front wheel and the bogie pivot; the bogie carries the middle
@@ -42,9 +42,9 @@ struct SafetyLimits {
   double wheel_drop_max_m = 0.30;  // of the box: fixed_box
   double relief_max_m = 0.30;      // of the footprint: settled states; infinite for no limit
 
-  // After Curiosity's operating limits (facts.md section 2).
+  // After the limits Curiosity is operated with: bogie 17, differential 7 deg.
   static constexpr SafetyLimits flight_like() noexcept { return {}; }
-  // Reproduces the difficulty published for ENav with the fixed-box checker (measured.md).
+  // Reproduces the difficulty published for ENav with the fixed-box checker.
   static constexpr SafetyLimits enav_like() noexcept {
     return {0.06, 30 * kDeg, 25 * kDeg, 12 * kDeg, 0.22, std::numeric_limits<double>::infinity()};
   }

@@ -1,6 +1,6 @@
 // Settling: how a rover comes to rest on a heightmap, all six wheels in contact.
 //
-// A settled state is a fixed point of heights -> state -> wheel positions -> H -> heights (ace.md).
+// A settled state is a fixed point of heights -> state -> wheel positions -> H -> heights.
 #pragma once
 
 #include <cstdint>

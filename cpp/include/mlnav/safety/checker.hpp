@@ -1,5 +1,5 @@
 // ACE: is the rover safe at a pose, and if not, why? Checkers stand behind one interface; planners
-// neither know nor care which they are given (architecture.md).
+// neither know nor care which they are given.
 #pragma once
 
 #include <cstdint>

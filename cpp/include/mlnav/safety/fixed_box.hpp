@@ -1,4 +1,4 @@
-// `fixed_box`: the ENav-like checker (facts.md section 2; Otsu 2019). Each wheel's height lies between
+// `fixed_box`: the ENav-like checker (Otsu et al. 2019, arXiv 1808.00031). Each wheel's height lies between
 // the lowest and the highest cell of a body-aligned box of fixed size about its nominal position; the
 // planar chain is monotone in every wheel height, so its extremes lie at corners of the six boxes.
 // Timid, and not a proof: see docs/benchmarks.md for how often settled states leave its bounds.

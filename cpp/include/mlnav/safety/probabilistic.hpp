@@ -1,4 +1,4 @@
-// `probabilistic`: p-ACE (Ghosh, Otsu, Ono 2018; facts.md section 2), here to compare with and never the
+// `probabilistic`: p-ACE (Ghosh, Otsu, Ono, IROS 2018), here to compare with and never the
 // default. The intervals are fixed_box's, but a state may be anywhere in its interval with a probability,
 // and a pose passes if it is likely enough to be within the limits. It proves nothing.
 //

@@ -1,5 +1,5 @@
 // The candidate paths: turn in place, then an arc, then another arc (ENav: 14 x 11 x 11 = 1,694 paths,
-// 3 m each arc, ACE every 0.25 m; facts.md section 1). Paths share prefixes: with the default sets a
+// 3 m each arc, ACE every 0.25 m; its sets of turns and curvatures are unpublished, these are ours). Paths share prefixes: with the default sets a
 // full sweep has 14 * 11 * 12 + 14 * 121 * 12 = 22,176 distinct arc poses, and 29 distinct poses of
 // turning in place (every 10 deg out to +160 and to -130 deg) besides the start.
 #pragma once
