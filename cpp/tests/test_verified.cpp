@@ -163,7 +163,7 @@ TEST(Verified, BoundsHoldTheExactStateFarFromTheDatum) {
             return height + slope[0] * (x - origin) + slope[1] * (y + origin);
           });
           VerifiedConfig config;
-          config.enclosed_m = 1e-5;  // so small a box that rounding is most of what is left
+          config.enclosed_m = 1e-6;  // so small a box that rounding is all that is left
           Pair pair(SafetyLimits::flight_like(), config);
           pair.look_at(map.view);
           const double x0 = 40 * 0.125 + 0.03125;
@@ -203,6 +203,64 @@ TEST(Verified, BoundsHoldTheExactStateFarFromTheDatum) {
       }
     }
   }
+}
+
+// Where the one box that is tried does not prove anything, nothing is passed.
+TEST(Verified, WithoutAProofThereIsNoPass) {
+  std::mt19937 rng(34);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  VerifiedConfig large;
+  large.enclosed_m = 0.004;  // too large a box for rocky ground, and no second try
+  large.max_tries = 1;
+  int unproven = 0;
+  for (int scene = 0; scene < 6; ++scene) {
+    Map map(120, 120, 0.0, 0.0, 0.1);
+    make_ground(&map, 2 + 3 * scene, rng);
+    Pair pair(SafetyLimits::enav_like(), large);
+    Pair usual(SafetyLimits::enav_like());
+    pair.look_at(map.view);
+    usual.look_at(map.view);
+    for (int n = 0; n < 60; ++n) {
+      const Pose2 pose{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)};
+      const AceReport report = pair.verified.report(pose);
+      if (report.reasons != kNotCertified) continue;
+      EXPECT_EQ(report.inner_steps, 1);
+      unproven += usual.verified.report(pose).safe;  // smaller boxes do prove it
+    }
+  }
+  EXPECT_GT(unproven, 100);
+}
+
+// The image of the first box bounds every settled state whose wheel heights are within it, not only the one
+// that settling happens to find.
+TEST(Verified, BoundsHoldTheSettledStatesNearBy) {
+  std::mt19937 rng(35);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  VerifiedConfig config;
+  config.enclosed_m = 0.01;
+  int passed = 0;
+  for (int scene = 0; scene < 8; ++scene) {
+    Map map(120, 120, 0.0, 0.0, 0.1);
+    make_ground(&map, scene, rng);
+    Pair pair(SafetyLimits::enav_like(), config);
+    pair.look_at(map.view);
+    for (int n = 0; n < 60; ++n) {
+      const Pose2 pose{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)};
+      const AceReport certified = pair.verified.report(pose);
+      if (!certified.safe) continue;
+      ++passed;
+      const SettledState nominal = settle(map.view, pair.settle_model, pose);
+      for (int start = 0; start < 4; ++start) {
+        double heights[kWheels];
+        for (int i = 0; i < kWheels; ++i) heights[i] = nominal.heights_m[i] + 0.005 * unit(rng);
+        const SettledState s = settle(map.view, pair.settle_model, pose, heights);
+        if (s.status == Status::kOk) {
+          expect_inside(certified, pair.settled.judge(pose, s), "near ", n);
+        }
+      }
+    }
+  }
+  EXPECT_GT(passed, 200);
 }
 
 TEST(Verified, EachLimitIsSeen) {

@@ -212,7 +212,7 @@ class Verified(Section):
     """The certified checker: passes a pose only with proof of a settled state in its bounds."""
 
     name: Literal["verified"] = "verified"
-    enclosed_m: Annotated[float, Field(ge=1e-5, le=0.1)] = 1e-3
+    enclosed_m: Annotated[float, Field(ge=1e-8, le=0.1)] = 1e-3
     """Wheel height by which the first box lets settled states differ."""
     max_tries: Annotated[int, Field(ge=1, le=100)] = 8
     """Boxes tried before `not_certified`."""

@@ -185,7 +185,7 @@ struct VerifiedChecker::Work {
 
 Fault validate(const VerifiedConfig& config) noexcept {
   if (config.max_tries < 1 || config.max_tries > 100) return {Status::kConfigBad, "max_tries"};
-  if (!(config.enclosed_m >= 1e-5 && config.enclosed_m <= 0.1)) {
+  if (!(config.enclosed_m >= 1e-8 && config.enclosed_m <= 0.1)) {
     return {Status::kConfigBad, "enclosed_m"};
   }
   return {};
