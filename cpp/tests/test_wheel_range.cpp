@@ -56,9 +56,7 @@ TEST(WheelRange, HoldsEverywhereInTheRectangle) {
         const SinCos heading = det_sincos(4 * unit(rng));
         const double half_x = std::pow(10.0, -4 + 3 * std::fabs(unit(rng)));  // 0.1 mm to 0.1 m
         const double half_y = std::pow(10.0, -4 + 3 * std::fabs(unit(rng)));
-        const Point2 given{0.4 * unit(rng), 0.4 * unit(rng)};
-        const WheelRange range = wheel_range(map.view, footprint, x, y, heading, half_x, half_y,
-                                             n % 3 == 0 ? &given : nullptr);
+        const WheelRange range = wheel_range(map.view, footprint, x, y, heading, half_x, half_y);
         const WheelHeight center = wheel_height(map.view, footprint, x, y, heading);
         if (range.status != Status::kOk) {
           // Refused only where the footprint, swept over the rectangle, leaves the map.

@@ -160,8 +160,7 @@ CellRange cells_of_footprint(const Placement& at, const WheelFootprint& footprin
 }  // namespace
 
 WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, double x_m,
-                       double y_m, SinCos heading, double half_x_m, double half_y_m,
-                       const Point2* slope) noexcept {
+                       double y_m, SinCos heading, double half_x_m, double half_y_m) noexcept {
   WheelRange out;
   Placement at;
   if (!place(grid, footprint, x_m, y_m, heading, half_x_m, half_y_m, &at)) {
@@ -203,14 +202,12 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
       }
     }
   }
-  // Then the residual about the plane. H falls no lower below it than the carrier's own sample does; a row
-  // that stays below that wherever the wheel stands cannot matter.
+  // Then the residual about the carrier's plane. H falls no lower below it than the carrier's own sample does;
+  // a row that stays below that wherever the wheel stands cannot matter.
   const Sample carrier = sample_at(at, carrier_x, carrier_y);
-  const double plane_x = slope == nullptr ? carrier.slope_x : slope->x_m * grid.resolution_m;
-  const double plane_y = slope == nullptr ? carrier.slope_y : slope->y_m * grid.resolution_m;
-  const double fall = std::fabs(plane_x) * at.half_x + std::fabs(plane_y) * at.half_y;
-  double lo = best - (std::fabs(carrier.slope_x - plane_x) + carrier.spread_x) * at.half_x -
-              (std::fabs(carrier.slope_y - plane_y) + carrier.spread_y) * at.half_y;
+  const double fall =
+      std::fabs(carrier.slope_x) * at.half_x + std::fabs(carrier.slope_y) * at.half_y;
+  double lo = best - carrier.spread_x * at.half_x - carrier.spread_y * at.half_y;
   double hi = lo;
   const double least = lo - fall - kRangeRounding_m;
   for (int i = 0; i < footprint.along; ++i) {
@@ -225,15 +222,15 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
         return out;
       }
       const double rim = s.height_m - footprint.lift_m[i];
-      const double spread = (std::fabs(s.slope_x - plane_x) + s.spread_x) * at.half_x +
-                            (std::fabs(s.slope_y - plane_y) + s.spread_y) * at.half_y;
+      const double spread = (std::fabs(s.slope_x - carrier.slope_x) + s.spread_x) * at.half_x +
+                            (std::fabs(s.slope_y - carrier.slope_y) + s.spread_y) * at.half_y;
       lo = rim - spread > lo ? rim - spread : lo;
       hi = rim + spread > hi ? rim + spread : hi;
     }
   }
   out.height_m = best;
-  out.slope_x = plane_x / grid.resolution_m;
-  out.slope_y = plane_y / grid.resolution_m;
+  out.slope_x = carrier.slope_x / grid.resolution_m;
+  out.slope_y = carrier.slope_y / grid.resolution_m;
   out.residual_lo_m = lo - best - kRangeRounding_m;
   out.residual_hi_m = hi - best + kRangeRounding_m;
   return out;

@@ -11,6 +11,23 @@ const char* reason_name(int bit) noexcept {
   return bit >= 0 && bit < kReasonCount ? kNames[bit] : "";
 }
 
+Reasons reason_of(Status status) noexcept {
+  switch (status) {
+    case Status::kOk:
+      return 0;
+    case Status::kUnknownGround:
+      return kUnknown;
+    case Status::kOutsideMap:
+      return kBorder;
+    case Status::kOutOfMechanicalRange:
+      return kMechanical;
+    case Status::kPoseNotFinite:
+      return kBadPose;
+    default:
+      return kNotSettled;
+  }
+}
+
 bool stance_ok(const Stance& stance) noexcept {
   const Pose2& pose = stance.pose;
   return !std::isnan(stance.curvature_per_m) && std::isfinite(pose.x_m) &&

@@ -38,22 +38,7 @@ AceReport SettleChecker::judge(const Pose2& pose, const SettledState& settled) c
   out.inner_steps = settled.steps;
   out.lookups = settled.lookups;
   if (settled.status != Status::kOk) {
-    switch (settled.status) {
-      case Status::kUnknownGround:
-        out.reasons = kUnknown;
-        break;
-      case Status::kOutsideMap:
-        out.reasons = kBorder;
-        break;
-      case Status::kOutOfMechanicalRange:
-        out.reasons = kMechanical;
-        break;
-      case Status::kPoseNotFinite:
-        out.reasons = kBadPose;
-        break;
-      default:
-        out.reasons = kNotSettled;
-    }
+    out.reasons = reason_of(settled.status);
     return out;
   }
   const ChainState<double>& s = settled.state;
@@ -78,9 +63,7 @@ AceReport SettleChecker::judge(const Pose2& pose, const SettledState& settled) c
   out.margin_clearance_m = out.clearance_min_m - l.clearance_min_m;
   out.margin_relief_m = l.relief_max_m - out.relief_max_m;
 
-  unsigned reasons = 0;
-  if (clearance.status == Status::kUnknownGround) reasons |= kUnknown;
-  if (clearance.status == Status::kOutsideMap) reasons |= kBorder;
+  unsigned reasons = reason_of(clearance.status);
   if (out.margin_tilt_rad < 0.0) reasons |= kTilt;
   if (out.margin_bogie_rad < 0.0) reasons |= kBogie;
   if (out.margin_differential_rad < 0.0) reasons |= kDifferential;

@@ -241,10 +241,9 @@ bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
         wheel_height(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i]);
     ++work->report.lookups;
     h[i] = height.height_m;
-    if (height.status == Status::kOutsideMap) work->reasons |= kBorder;
-    if (height.status == Status::kUnknownGround) work->reasons |= kUnknown;
+    work->reasons |= reason_of(height.status);
   }
-  if ((work->reasons & (kBorder | kUnknown)) != 0) return false;
+  if (work->reasons != 0) return false;
 
   // On the heights under the nominal wheels: cheap, and often enough.
   ChainState<double> first{};
@@ -264,21 +263,9 @@ bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
 
   const SettledState settled = settle(map_, settle_, stance, h);
   work->report.lookups += settled.lookups;
-  switch (settled.status) {
-    case Status::kOk:
-      break;
-    case Status::kOutsideMap:
-      work->reasons |= kBorder;
-      return false;
-    case Status::kUnknownGround:
-      work->reasons |= kUnknown;
-      return false;
-    case Status::kOutOfMechanicalRange:
-      work->reasons |= kMechanical;
-      return false;
-    default:
-      work->reasons |= kNotSettled;
-      return false;
+  if (settled.status != Status::kOk) {
+    work->reasons |= reason_of(settled.status);
+    return false;
   }
   work->reasons |= hopeless(settled.state, kHopeless_rad[1]);
   if (settled.relief_max_m > model_.limits.relief_max_m + kHopelessRelief_m)
@@ -373,7 +360,7 @@ bool VerifiedChecker::linearize(Work* work) const noexcept {
                                          reach.x_m, reach.y_m);
     ++work->report.lookups;
     if (range.status != Status::kOk) {
-      work->reasons |= range.status == Status::kOutsideMap ? kBorder : kUnknown;
+      work->reasons |= reason_of(range.status);
       return false;
     }
     const double c = work->heading.cos;
@@ -534,7 +521,7 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
   const double widen = lever * (half[kRoll] + half[kPitch]) * kWiden + kAbsolute;
   const Clearance clearance = pan_clearance(map_, g, work->pose, center, widen);
   if (clearance.status != Status::kOk) {
-    work->reasons |= clearance.status == Status::kOutsideMap ? kBorder : kUnknown;
+    work->reasons |= reason_of(clearance.status);
     return;
   }
   const auto largest_change = [](double now, double a, double b) {

@@ -10,7 +10,7 @@ namespace mlnav {
 //
 //   H(p) - H(c) - slope . (p - c)   lies in   [residual_lo_m, residual_hi_m].
 //
-// The slope is the caller's, or else that of the ground under the sample that carries the wheel at c, so
+// The slope is that of the ground under the sample that carries the wheel at c, so
 // that slopes cost nothing and only bends and changes of the carrying sample widen the residual. The bounds are rigorous
 // for the real-valued H: kRangeRounding_m on either side covers every float64 rounding on the way, for
 // heights up to kMaxHeight_m and origins up to kMaxOrigin_m (docs/verified_ace.md).
@@ -26,8 +26,7 @@ struct WheelRange {
 inline constexpr double kRangeRounding_m = 1e-8;
 
 WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, double x_m,
-                       double y_m, SinCos heading, double half_x_m, double half_y_m,
-                       const Point2* slope = nullptr) noexcept;
+                       double y_m, SinCos heading, double half_x_m, double half_y_m) noexcept;
 
 // Upper bound of the height span of the terrain samples under the footprint, wherever in the rectangle
 // the wheel stands; +inf over unknown ground or beyond the map. Coarse and quick (by whole cells) where

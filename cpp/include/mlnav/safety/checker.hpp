@@ -30,6 +30,9 @@ enum Reason : Reasons {
 inline constexpr int kReasonCount = 12;
 const char* reason_name(int bit) noexcept;  // "tilt", "bogie", ...
 
+// Why a pose is not safe when settling there, or looking up ground it needs, ends with this status; 0 for kOk.
+Reasons reason_of(Status status) noexcept;
+
 // What a checker found out about a pose. Bounds hold for the settled state as far as the checker can
 // tell (fixed_box: its intervals; settle: the state itself). NaN: not evaluated.
 struct AceReport {
