@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <string>
@@ -217,7 +218,24 @@ class Checker {
     return out;
   }
 
+  // While a planner is at work on it, nobody may show it another map: a path that it passed on that one
+  // would come out as safe.
+  class Lease {
+   public:
+    explicit Lease(Checker& checker) : checker_(checker) {
+      checker.require_free();
+      checker.leased_ = true;
+    }
+    ~Lease() { checker_.leased_ = false; }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+
+   private:
+    Checker& checker_;
+  };
+
   void set_map(std::shared_ptr<Grid> grid) {
+    require_free();
     const auto status = [&] {
       const py::gil_scoped_release release;
       return checker_->set_map(grid->view);
@@ -303,6 +321,9 @@ class Checker {
   void require_map() const {
     if (grid_ == nullptr) require(Status::kNotInitialized);
   }
+  void require_free() const {
+    if (leased_) throw CoreError("the checker is in use: a planner that shares it is planning");
+  }
 
   std::string name_;
   Memory memory_;
@@ -312,6 +333,7 @@ class Checker {
   ProbabilisticChecker probabilistic_;
   AceChecker* checker_ = nullptr;
   std::shared_ptr<Grid> grid_;
+  bool leased_ = false;
 };
 
 py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<double>& pose_array,
@@ -477,6 +499,71 @@ py::array sobel(const Grid& grid, double kernel_half_width_m) {
   return out;
 }
 
+// A risk map that keeps its numpy array alive.
+struct Risk {
+  Risk() = default;
+  Risk(const py::object& p, double resolution_m, std::tuple<double, double> origin_m) {
+    if (!py::isinstance<Array<float>>(p)) {
+      throw CoreError("risk must be a C-contiguous float32 array");
+    }
+    array = py::cast<Array<float>>(p);
+    if (array.ndim() != 3) require(Status::kRiskBadShape);
+    view = {array.data(),
+            static_cast<int>(array.shape(0)),
+            static_cast<int>(array.shape(2)),
+            static_cast<int>(array.shape(1)),
+            std::get<0>(origin_m),
+            std::get<1>(origin_m),
+            resolution_m};
+  }
+  Array<float> array;
+  RiskView view;
+};
+
+// A Python callable as a RiskSource. What it raises waits here until the cycle is over: the core knows
+// no exceptions.
+class PyRiskSource {
+ public:
+  explicit PyRiskSource(py::object callable) : callable_(std::move(callable)) {
+    if (!callable_.is_none() && PyCallable_Check(callable_.ptr()) == 0) {
+      throw py::type_error("risk_source must be callable or None");
+    }
+  }
+  RiskSource source() { return callable_.is_none() ? RiskSource{} : RiskSource{&fill, this}; }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  static bool fill(void* context, RiskView* risk) {
+    auto& self = *static_cast<PyRiskSource*>(context);
+    const py::gil_scoped_acquire acquire;
+    try {
+      return self.ask(risk);
+    } catch (...) {
+      self.error_ = std::current_exception();
+      return false;
+    }
+  }
+  bool ask(RiskView* risk) {
+    const py::object answer = callable_();
+    if (answer.is_none()) return false;
+    std::tuple<py::object, double, std::tuple<double, double>> parts;
+    try {
+      parts = answer.cast<decltype(parts)>();
+    } catch (const py::cast_error&) {
+      throw py::type_error("risk_source must return None or (p, resolution_m, (x, y) origin)");
+    }
+    risk_ = Risk(std::get<0>(parts), std::get<1>(parts), std::get<2>(parts));
+    *risk = risk_.view;
+    return true;
+  }
+
+  py::object callable_;
+  Risk risk_;
+  std::exception_ptr error_;
+};
+
 // What a cycle returned, detached from the planner.
 struct PyPlanResult {
   std::string outcome;
@@ -514,7 +601,9 @@ class PyEnavPlanner {
                     std::tuple<double, double> goal, double goal_tolerance_m,
                     const py::object& risk, double risk_resolution_m,
                     std::tuple<double, double> risk_origin_m, const py::object& keep_out,
-                    std::int64_t ace_budget, double standing_curvature_per_m) {
+                    std::int64_t ace_budget, double standing_curvature_per_m,
+                    py::object risk_source) {
+    const Checker::Lease lease(*checker_);
     PlanRequest request;
     request.standing_curvature_per_m = standing_curvature_per_m;
     request.map = grid->view;
@@ -524,23 +613,13 @@ class PyEnavPlanner {
     request.ace_budget = ace_budget;
     Array<std::uint8_t> keep_out_holder;
     request.keep_out = keep_out_data(keep_out, grid->view, &keep_out_holder);
-    RiskView view;
-    Array<float> risk_holder;
+    Risk given;
     if (!risk.is_none()) {
-      if (!py::isinstance<Array<float>>(risk)) {
-        throw CoreError("risk must be a C-contiguous float32 array");
-      }
-      risk_holder = py::cast<Array<float>>(risk);
-      if (risk_holder.ndim() != 3) require(Status::kRiskBadShape);
-      view = {risk_holder.data(),
-              static_cast<int>(risk_holder.shape(0)),
-              static_cast<int>(risk_holder.shape(2)),
-              static_cast<int>(risk_holder.shape(1)),
-              std::get<0>(risk_origin_m),
-              std::get<1>(risk_origin_m),
-              risk_resolution_m};
-      request.risk = &view;
+      given = Risk(risk, risk_resolution_m, risk_origin_m);
+      request.risk = &given.view;
     }
+    PyRiskSource on_demand(std::move(risk_source));
+    request.risk_source = on_demand.source();
     request.clock.now_s = [](void*) {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       return std::chrono::duration<double>(now).count();
@@ -551,6 +630,8 @@ class PyEnavPlanner {
     }();
     require(status);
     grid_ = std::move(grid);
+    start_ = request.pose;
+    on_demand.rethrow();
 
     PyPlanResult out;
     out.outcome = to_string(result_->outcome);
@@ -562,7 +643,6 @@ class PyEnavPlanner {
     out.path_cost = result_->path_cost;
     for (int i = 0; i < result_->path_pose_count; ++i) out.path.push_back(result_->path[i].pose);
     out.telemetry = result_->telemetry;
-    start_ = request.pose;
     return out;
   }
 
@@ -716,7 +796,8 @@ PYBIND11_MODULE(_core, m) {
   }
   {
     using Self = RiskPricing;
-    py::class_<Self>(m, "RiskPricing").def(py::init<>()) FIELD(weight_per_m) FIELD(to_go_fraction);
+    py::class_<Self>(m, "RiskPricing")
+        .def(py::init<>()) FIELD(weight_per_m) FIELD(to_go_fraction) FIELD(fail_price);
   }
   {
     using Self = PathTreeConfig;
@@ -745,9 +826,10 @@ PYBIND11_MODULE(_core, m) {
     py::class_<Self>(m, "EnavConfig")
         .def(py::init<>()) FIELD(costmap) FIELD(tree) FIELD(risk) FIELD(turn_cost)
             FIELD(turn_cost_per_rad) FIELD(commit_length_m) FIELD(commit_turn_rad)
-                FIELD(short_paths) FIELD(overthink_evaluations) FIELD(memory_poses)
-                    FIELD(visit_cost_per_m) FIELD(visit_radius_m) FIELD(flip_cost)
-                        FIELD(max_map_cells) FIELD(max_risk_cells)
+                FIELD(short_paths) FIELD(riskiest_first) FIELD(overthink_evaluations)
+                    FIELD(memory_poses) FIELD(memory_failures) FIELD(visit_cost_per_m)
+                        FIELD(visit_radius_m) FIELD(flip_cost) FIELD(max_map_cells)
+                            FIELD(max_risk_cells)
         .def("validate", [](const Self& self) { require(validate(self)); });
   }
 #undef FIELD
@@ -847,6 +929,12 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("paths_finite", [](const R& r) { return r.telemetry.paths_finite; })
       .def_property_readonly("paths_tried", [](const R& r) { return r.telemetry.paths_tried; })
       .def_property_readonly("chosen_rank", [](const R& r) { return r.telemetry.chosen_rank; })
+      .def_property_readonly("risk_requested",
+                             [](const R& r) { return r.telemetry.risk_requested; })
+      .def_property_readonly("risk_used", [](const R& r) { return r.telemetry.risk_used; })
+      .def_property_readonly("risk_refused", [](const R& r) { return r.telemetry.risk_refused; })
+      .def_property_readonly("evaluations_before_risk",
+                             [](const R& r) { return r.telemetry.evaluations_before_risk; })
       .def_property_readonly("rejects",
                              [](const R& r) {
                                py::dict out;
@@ -871,7 +959,7 @@ PYBIND11_MODULE(_core, m) {
            py::arg("goal_tolerance_m") = 1.0, py::arg("risk") = py::none(),
            py::arg("risk_resolution_m") = 0.0, py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0),
            py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1,
-           py::arg("standing_curvature_per_m") = 0.0)
+           py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none())
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
       .def_property_readonly("tree", &PyEnavPlanner::tree)
       .def("path_costs", &PyEnavPlanner::path_costs)

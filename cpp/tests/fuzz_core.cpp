@@ -30,7 +30,7 @@ std::uint64_t current_iteration = 0;
 // How often the interesting endings were reached: a fuzz that only meets refusals finds nothing.
 struct Reached {
   long settled = 0, fixed_box_safe = 0, settle_safe = 0, dense = 0, outcomes[5] = {},
-       short_paths = 0;
+       short_paths = 0, risk_requested = 0;
   long refused = 0, planners = 0;
 } reached;
 
@@ -466,7 +466,9 @@ EnavConfig any_config(Random& random) {
     config.tree.curvature_per_m[i] = random.uniform(-2.0, 2.0);
   }
   config.memory_poses = random.between(0, 3);
+  config.memory_failures = random.between(0, 3);
   config.short_paths = random.chance(0.5);
+  config.riskiest_first = random.chance(0.5);
   if (random.chance(0.05)) {
     const std::size_t keep = config.max_map_cells;
     config = EnavConfig{};
@@ -486,6 +488,7 @@ EnavConfig any_config(Random& random) {
                             &config.tree.turn_step_rad,
                             &config.risk.weight_per_m,
                             &config.risk.to_go_fraction,
+                            &config.risk.fail_price,
                             &config.turn_cost,
                             &config.turn_cost_per_rad,
                             &config.commit_length_m,
@@ -533,6 +536,11 @@ void check_result(const PlanRequest& request, const PlanResult& result, const En
   REQUIRE(result.telemetry.ace_floor <= result.telemetry.ace_evaluations);
 }
 
+bool give_risk(void* context, RiskView* risk) {
+  *risk = *static_cast<const RiskView*>(context);
+  return true;
+}
+
 void fuzz_planner(Random& random, const maps::Terrain& first, const maps::Terrain& second,
                   const RoverModel& model) {
   const EnavConfig config = any_config(random);
@@ -575,7 +583,8 @@ void fuzz_planner(Random& random, const maps::Terrain& first, const maps::Terrai
     if (random.chance(0.2)) risk.origin_x_m = any_double(random);
     if (random.chance(0.2)) risk.origin_y_m = any_double(random);
     if (random.chance(0.2)) risk.resolution_m = any_double(random);
-    if (random.chance(0.5)) request.risk = &risk;
+    if (random.chance(0.4)) request.risk = &risk;
+    if (random.chance(0.5)) request.risk_source = {give_risk, &risk};
     if (random.chance(0.05)) {
       // Heights of any bits: plan() looks before it lets anybody use them.
       garbage.resize(map.cells());
@@ -595,6 +604,8 @@ void fuzz_planner(Random& random, const maps::Terrain& first, const maps::Terrai
     if (status == Status::kOk) {
       ++reached.outcomes[static_cast<int>(result->outcome)];
       reached.short_paths += result->short_path ? 1 : 0;
+      reached.risk_requested += result->telemetry.risk_requested ? 1 : 0;
+      REQUIRE(!result->telemetry.risk_used || validate(risk) == Status::kOk);
     } else {
       ++reached.refused;
     }
@@ -633,8 +644,8 @@ int main(int argc, char** argv) {
               r.settled, r.fixed_box_safe, r.settle_safe, r.dense, r.planners);
   std::printf(
       "  plans: path %ld (%ld short), goal %ld, no path %ld, budget %ld, start unsafe %ld, "
-      "refused %ld\n",
+      "refused %ld; risk on demand %ld\n",
       r.outcomes[0], r.short_paths, r.outcomes[1], r.outcomes[2], r.outcomes[3], r.outcomes[4],
-      r.refused);
+      r.refused, r.risk_requested);
   return 0;
 }

@@ -52,9 +52,15 @@ class SpyChecker final : public AceChecker {
   }
   bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override {
     poses.push_back(stance.pose);
-    if (behind_ != nullptr) return behind_->is_safe(stance, reasons);
-    *reasons = verdict_(stance.pose);
-    return *reasons == 0;
+    bool safe;
+    if (behind_ != nullptr) {
+      safe = behind_->is_safe(stance, reasons);
+    } else {
+      *reasons = verdict_(stance.pose);
+      safe = *reasons == 0;
+    }
+    if (!safe) failed.push_back(stance.pose);
+    return safe;
   }
   AceReport report(const Stance& stance) const noexcept override {
     ++reports;
@@ -74,9 +80,13 @@ class SpyChecker final : public AceChecker {
     for (const Pose2& p : poses) distinct.insert({p.x_m, p.y_m, p.heading_rad});
     return poses.size() - distinct.size();
   }
-  void clear() { poses.clear(); }
+  void clear() {
+    poses.clear();
+    failed.clear();
+  }
 
   mutable std::vector<Pose2> poses;
+  mutable std::vector<Pose2> failed;  // of these
   mutable int reports = 0;
   int maps_set = 0;
 
@@ -125,6 +135,24 @@ class Rig {
   Arena arena_;
 };
 
+// A risk map on demand, or the lack of one, that counts how often it is asked.
+struct OnDemand {
+  explicit OnDemand(const RiskView& map) : view(map) {}
+  RiskSource source() {
+    const auto fill = [](void* context, RiskView* risk) {
+      OnDemand& self = *static_cast<OnDemand*>(context);
+      ++self.asked;
+      if (self.willing) *risk = self.view;
+      return self.willing;
+    };
+    return {fill, this};
+  }
+
+  RiskView view;
+  bool willing = true;
+  int asked = 0;
+};
+
 inline PlanRequest request_on(const maps::Terrain& terrain, Pose2 pose, Point2 goal) {
   PlanRequest request;
   request.map = terrain.view();
@@ -132,6 +160,36 @@ inline PlanRequest request_on(const maps::Terrain& terrain, Pose2 pose, Point2 g
   request.goal = goal;
   return request;
 }
+
+// A risk map over a whole terrain, from a function of x and y.
+struct RiskMap {
+  template <typename Risk>
+  RiskMap(const maps::Terrain& terrain, Risk risk) {
+    const GridView map = terrain.view();
+    for (int iy = 0; iy < map.ny; ++iy) {
+      for (int ix = 0; ix < map.nx; ++ix) {
+        p.push_back(static_cast<float>(risk(map.center_x_m(ix), map.center_y_m(iy))));
+      }
+    }
+    view = {p.data(), 1, map.nx, map.ny, map.origin_x_m, map.origin_y_m, map.resolution_m};
+  }
+  RiskMap(const RiskMap&) = delete;  // `view` points into `p`
+  std::vector<float> p;
+  RiskView view;
+};
+
+// Ground, a start on it, a goal, and a map that knows no more of it than chance does.
+struct Case {
+  Case(maps::Random& random, double roughness)
+      : terrain(maps::random_terrain(random, 14.0, roughness)),
+        map(terrain, [&](double, double) { return random.chance(0.7) ? 0.0 : random.unit(); }),
+        request(request_on(terrain,
+                           {terrain.center_x_m(), terrain.center_y_m(), random.uniform(-4, 4)},
+                           terrain.anywhere(random))) {}
+  maps::Terrain terrain;
+  RiskMap map;
+  PlanRequest request;
+};
 
 inline bool within(const Pose2& pose, const PlanRequest& request) {
   return std::hypot(pose.x_m - request.goal.x_m, pose.y_m - request.goal.y_m) <=
@@ -167,6 +225,16 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   EXPECT_EQ(t.paths, rig.planner.tree().paths());
   EXPECT_LE(t.paths_finite, t.paths);
   EXPECT_LE(t.paths_tried, t.paths_finite);
+  if (t.risk_requested) {
+    EXPECT_EQ(request.risk, nullptr);
+    EXPECT_NE(t.risk_used, t.risk_refused);
+    EXPECT_GE(t.evaluations_before_risk, 1);
+    EXPECT_LE(t.evaluations_before_risk, t.ace_evaluations);
+  } else {
+    EXPECT_FALSE(t.risk_refused);
+    EXPECT_EQ(t.evaluations_before_risk, 0);
+    EXPECT_TRUE(!t.risk_used || request.risk != nullptr);
+  }
 
   if (result.outcome != Outcome::kPath) {
     EXPECT_FALSE(result.short_path);
@@ -252,6 +320,27 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   }
 }
 
+inline void expect_same_bits(const PlanResult& a, const PlanResult& b) {
+  EXPECT_EQ(a.status, b.status);
+  EXPECT_EQ(a.outcome, b.outcome);
+  EXPECT_EQ(a.start_reasons, b.start_reasons);
+  EXPECT_EQ(a.path_index, b.path_index);
+  EXPECT_EQ(a.short_path, b.short_path);
+  EXPECT_EQ(std::memcmp(&a.path_cost, &b.path_cost, sizeof(double)), 0);
+  EXPECT_EQ(std::memcmp(&a.commit, &b.commit, sizeof(Motion)), 0);
+  EXPECT_TRUE(same_pose(a.commit_end, b.commit_end));
+  ASSERT_EQ(a.path_pose_count, b.path_pose_count);
+  for (int i = 0; i < a.path_pose_count; ++i) {
+    EXPECT_TRUE(same_pose(a.path[i].pose, b.path[i].pose));
+    EXPECT_EQ(a.path[i].pose_id, b.path[i].pose_id);
+  }
+  EXPECT_EQ(a.telemetry.ace_evaluations, b.telemetry.ace_evaluations);
+  EXPECT_EQ(a.telemetry.paths_tried, b.telemetry.paths_tried);
+  EXPECT_EQ(a.telemetry.paths_finite, b.telemetry.paths_finite);
+  EXPECT_EQ(a.telemetry.chosen_rank, b.telemetry.chosen_rank);
+  EXPECT_EQ(std::memcmp(a.telemetry.rejects, b.telemetry.rejects, sizeof a.telemetry.rejects), 0);
+}
+
 // ---- the same plan, the slow way ----
 
 // The poses of a path after the start, from its definition.
@@ -307,10 +396,67 @@ inline double naive_price(const RiskView& risk, const Pose2& pose) {
   return (1.0 - rest) * price(bin) + rest * price((bin + 1) % risk.bins);
 }
 
+// A risk map's price, raised around poses that failed.
+class LearnedPrice {
+ public:
+  LearnedPrice(const RiskView& risk, const std::vector<Pose2>& failed, double by)
+      : map(static_cast<std::size_t>(risk.bins * risk.nx * risk.ny)), risk_(risk) {
+    price_risk(risk, map.data());
+    for (const Pose2& pose : failed) raise_price(risk, map.data(), pose, by);
+  }
+  double operator()(const Pose2& pose) const {
+    return sample_price(risk_, map.data(), pose.x_m, pose.y_m, pose.heading_rad);
+  }
+  std::vector<float> map;
+
+ private:
+  RiskView risk_;
+};
+
+// Price at a pose. An empty one: of the request's risk map, as it comes.
+using Price = std::function<double(const Pose2&)>;
+
+// Dijkstra over what driving costs: the costmap with the memory on it and, of the risk, its share.
+// `price` is the whole price map of that risk; nullptr: as it comes.
+inline void expect_cost_to_go(const PlanRequest& request, const EnavPlanner& planner,
+                              const RiskView* risk_map, const float* price = nullptr) {
+  const CoarseGrid& grid = planner.costmap().grid;
+  const auto cells = static_cast<std::size_t>(grid.cells());
+  std::vector<float> extra(cells, 0.0F);
+  std::vector<float> to_go(cells);
+  std::vector<std::int32_t> heap(cells);
+  std::vector<std::int32_t> position(cells);
+  if (risk_map != nullptr) {
+    const LearnedPrice unchanged(*risk_map, {}, 0.0);
+    coarse_price(*risk_map, price != nullptr ? price : unchanged.map.data(), grid, extra.data());
+    const RiskPricing& pricing = planner.config().risk;
+    for (float& e : extra) e *= static_cast<float>(pricing.weight_per_m * pricing.to_go_fraction);
+  }
+  // Beyond the map it goes on at the mean cost of what can be driven inside.
+  double sum = 0.0;
+  int drivable = 0;
+  for (std::size_t i = 0; i < cells; ++i) {
+    const double cost = static_cast<double>(planner.cost_with_memory()[i] + extra[i]);
+    if (!std::isfinite(cost)) continue;
+    sum += cost;
+    ++drivable;
+  }
+  solve_cost_to_go(grid, planner.cost_with_memory(), extra.data(), request.goal, sum / drivable,
+                   {heap.data(), position.data()}, to_go.data());
+  for (std::size_t i = 0; i < cells; ++i) {
+    if (std::isfinite(to_go[i])) {
+      ASSERT_NEAR(planner.cost_to_go()[i], to_go[i], 1e-4F * to_go[i]) << i;
+    } else {
+      ASSERT_EQ(planner.cost_to_go()[i], to_go[i]) << i;
+    }
+  }
+}
+
 // Cost of driving these poses of a path and on to the goal, from the maps the planner shows, by the
 // definition in enav.hpp. `last_turn_sign` is that of the commitment before.
 inline double naive_cost(const PlanRequest& request, const EnavPlanner& planner, int path,
-                         const std::vector<Pose2>& poses, int last_turn_sign) {
+                         const std::vector<Pose2>& poses, int last_turn_sign,
+                         const Price& price = {}) {
   const EnavConfig& config = planner.config();
   const CoarseGrid& grid = planner.costmap().grid;
   const int arcs = config.tree.curvature_count;
@@ -327,7 +473,9 @@ inline double naive_cost(const PlanRequest& request, const EnavPlanner& planner,
     if (!(gx >= 0 && gy >= 0 && gx < grid.nx && gy < grid.ny)) return INFINITY;
     double per_m = static_cast<double>(
         planner.cost_with_memory()[static_cast<int>(gy) * grid.nx + static_cast<int>(gx)]);
-    if (request.risk != nullptr) {
+    if (price) {
+      per_m += config.risk.weight_per_m * price(pose);
+    } else if (request.risk != nullptr) {
       per_m += config.risk.weight_per_m * naive_price(*request.risk, pose);
     }
     cost += per_m * config.tree.ace_step_m;
@@ -347,7 +495,7 @@ struct NaiveChoice {
 // The first path by (cost, index) all of whose poses pass. Where none does, the cheapest passing start
 // of one that has a finite cost: its turn, and as much of its first arc as passes.
 inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& planner,
-                                AceChecker* judge, int last_turn_sign) {
+                                AceChecker* judge, int last_turn_sign, const Price& price = {}) {
   const EnavConfig& config = planner.config();
   EXPECT_EQ(judge->set_map(request.map), Status::kOk);
   const auto passes = [&](const Pose2& pose) {
@@ -382,7 +530,7 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
     const auto failed = std::find_if_not(poses.begin(), poses.end(), passes) - poses.begin();
     poses.resize(static_cast<std::size_t>(std::min(failed, turning + first_arc_end)));
     if (static_cast<long>(poses.size()) <= turning) continue;
-    const double cost = naive_cost(request, planner, path, poses, last_turn_sign);
+    const double cost = naive_cost(request, planner, path, poses, last_turn_sign, price);
     if (cost < best.cost) best = {path / arcs * arcs, true, poses.size(), cost};
   }
   return best;

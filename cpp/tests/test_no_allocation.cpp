@@ -170,6 +170,7 @@ TEST_F(NoAllocation, Plan) {
   // The planner meets the checkers themselves here: a spy would allocate.
   const EnavConfig config = rig::small_config();
   bool seen[5] = {};
+  int requested = 0;
   AceChecker* const checkers[] = {&box.checker, &settle_checker};
   for (AceChecker* checker : checkers) {
     maps::Memory memory(EnavPlanner::memory_required(config));
@@ -189,7 +190,9 @@ TEST_F(NoAllocation, Plan) {
       for (std::size_t i = 0; i < keep_out.size(); i += 97) keep_out[i] = 1;
       Pose2 pose{terrain.center_x_m(), terrain.center_y_m(), random.uniform(-4, 4)};
       PlanRequest request = rig::request_on(terrain, pose, terrain.anywhere(random));
+      rig::OnDemand on_demand(risk);
       if (n % 2 == 0) request.risk = &risk;
+      if (n % 4 != 0) request.risk_source = on_demand.source();
       if (n % 3 == 0) request.keep_out = keep_out.data();
       request.ace_budget = checker == &settle_checker ? 60 : n % 5 == 0 ? 20 : -1;
       if (n % 10 == 9) request.goal = {pose.x_m, pose.y_m};
@@ -197,6 +200,7 @@ TEST_F(NoAllocation, Plan) {
       for (int cycle = 0; cycle < 2; ++cycle) {
         EXPECT_EQ(allocations_of([&] { planner.plan(request, result.get()); }), 0);
         if (result->status == Status::kOk) seen[static_cast<int>(result->outcome)] = true;
+        requested += result->telemetry.risk_requested ? 1 : 0;
         request.pose = result->commit_end;
       }
       request.pose.heading_rad = 1e9;
@@ -208,6 +212,7 @@ TEST_F(NoAllocation, Plan) {
        {Outcome::kPath, Outcome::kGoalReached, Outcome::kBudgetExhausted, Outcome::kStartUnsafe}) {
     EXPECT_TRUE(seen[static_cast<int>(outcome)]) << to_string(outcome);
   }
+  EXPECT_GT(requested, 5);
 }
 
 TEST_F(NoAllocation, MapsAndCosts) {

@@ -9,6 +9,7 @@ using maps::Random;
 using maps::Terrain;
 using rig::Box;
 using rig::expect_result_is_sound;
+using rig::expect_same_bits;
 using rig::request_on;
 using rig::Rig;
 
@@ -119,6 +120,9 @@ std::vector<std::uint8_t> random_keep_out(Random& random, const Terrain& terrain
 // Other trees and weights than the default.
 EnavConfig random_config(Random& random) {
   EnavConfig config = rig::small_config();
+  config.riskiest_first = random.chance(0.7);
+  if (random.chance(0.5)) config.risk.fail_price = random.chance(0.5) ? 0.0 : random.uniform(0, 9);
+  if (random.chance(0.3)) config.memory_failures = random.between(0, 9);
   if (random.chance(0.5)) return config;
   config.tree.turn_count = random.between(1, 8);
   for (int i = 0; i < config.tree.turn_count; ++i) {
@@ -138,8 +142,8 @@ EnavConfig random_config(Random& random) {
   return config;
 }
 
-// The property this planner stands for. Whatever the ground, the goal, the mask and the risk map, a
-// returned path is safe pose by pose, without a gap, and the account of ACE is true; and the path is
+// The property this planner stands for. Whatever the ground, the goal, the mask and the risk map, given or
+// on demand, a returned path is safe pose by pose, without a gap, and the account of ACE is true; and the path is
 // the cheapest that passes. Several cycles in a row, so that memory and hysteresis take part.
 void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge, int trials,
                       double size_m, double roughness, std::int64_t most_evaluations) {
@@ -148,6 +152,7 @@ void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge
   int refused = 0;
   int reordered = 0;
   int shortened = 0;
+  int requested = 0;
   for (int n = 0; n < trials; ++n) {
     SCOPED_TRACE("trial " + std::to_string(n));
     const Terrain terrain = maps::random_terrain(random, size_m, roughness * random.unit());
@@ -170,18 +175,33 @@ void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge
       SCOPED_TRACE("cycle " + std::to_string(cycle));
       PlanRequest request = request_on(terrain, pose, goal);
       request.goal_tolerance_m = random.uniform(0.1, 1.5);
-      if (!random.chance(0.2)) request.risk = &lie.view;
+      rig::OnDemand on_demand(lie.view);
+      on_demand.willing = !random.chance(0.1);
+      if (random.chance(0.1)) on_demand.view.bins = 0;
+      if (random.chance(0.5)) request.risk_source = on_demand.source();
+      if (random.chance(request.risk_source.fill != nullptr ? 0.1 : 0.8)) request.risk = &lie.view;
       if (random.chance(0.4)) request.keep_out = keep_out.data();
       request.ace_budget = random.chance(0.2) ? random.between(0, 60) : most_evaluations;
       const PlanResult& result = rig.plan(request);
       expect_result_is_sound(request, result, rig, judge);
       if (::testing::Test::HasFatalFailure()) return;
+      EXPECT_EQ(on_demand.asked, result.telemetry.risk_requested ? 1 : 0);
+      requested += on_demand.asked;
+      // From here on it is as if that map had been there all the time.
+      if (result.telemetry.risk_used) request.risk = &lie.view;
       if (result.outcome == Outcome::kPath || result.outcome == Outcome::kNoSafePath) {
-        if (most_evaluations < 0) {
+        // A short path is chosen by what is known when the budget ends.
+        const bool cut =
+            result.short_path && result.telemetry.ace_evaluations == request.ace_budget;
+        if (most_evaluations < 0 && !cut) {
           const auto best = rig::naive_choice(request, rig.planner, judge, last_turn_sign);
           EXPECT_EQ(result.short_path, best.short_path);
-          EXPECT_EQ(result.path_index, best.path);
-          if (best.path >= 0) {
+          EXPECT_EQ(result.path_index >= 0, best.path >= 0);
+          // Short paths are weighed at what failures made of the price (test_risk_failures.cpp).
+          const bool as_it_comes =
+              !result.telemetry.risk_used || rig.planner.config().risk.fail_price == 0.0;
+          if (best.path >= 0 && (as_it_comes || !best.short_path)) {
+            EXPECT_EQ(result.path_index, best.path);
             EXPECT_EQ(result.path_pose_count, static_cast<int>(best.poses) + 1);
             EXPECT_NEAR(result.path_cost, best.cost, 3e-3 * best.cost);
           }
@@ -206,6 +226,7 @@ void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge
   EXPECT_GT(paths, trials / 2);
   EXPECT_GT(refused, 0);
   EXPECT_GT(reordered, trials / 8);
+  EXPECT_GT(requested, trials / 8);
   if (most_evaluations < 0) {
     EXPECT_GT(shortened, trials / 20);
   }
@@ -228,42 +249,6 @@ TEST(PlannerSafety, NoUnsafePoseWithSettlingWhateverTheRiskMapSays) {
 
 // ---- the choice ----------------------------------------------------------------------------------
 
-// Dijkstra over what driving costs: the costmap with the memory on it and, of the risk, its share.
-void expect_cost_to_go(const PlanRequest& request, const EnavPlanner& planner) {
-  const CoarseGrid& grid = planner.costmap().grid;
-  const auto cells = static_cast<std::size_t>(grid.cells());
-  std::vector<float> extra(cells, 0.0F);
-  std::vector<float> to_go(cells);
-  std::vector<std::int32_t> heap(cells);
-  std::vector<std::int32_t> position(cells);
-  if (request.risk != nullptr) {
-    const RiskView& risk = *request.risk;
-    std::vector<float> price(static_cast<std::size_t>(risk.bins * risk.nx * risk.ny));
-    price_risk(risk, price.data());
-    coarse_price(risk, price.data(), grid, extra.data());
-    const RiskPricing& pricing = planner.config().risk;
-    for (float& e : extra) e *= static_cast<float>(pricing.weight_per_m * pricing.to_go_fraction);
-  }
-  // Beyond the map it goes on at the mean cost of what can be driven inside.
-  double sum = 0.0;
-  int drivable = 0;
-  for (std::size_t i = 0; i < cells; ++i) {
-    const double cost = static_cast<double>(planner.cost_with_memory()[i] + extra[i]);
-    if (!std::isfinite(cost)) continue;
-    sum += cost;
-    ++drivable;
-  }
-  solve_cost_to_go(grid, planner.cost_with_memory(), extra.data(), request.goal, sum / drivable,
-                   {heap.data(), position.data()}, to_go.data());
-  for (std::size_t i = 0; i < cells; ++i) {
-    if (std::isfinite(to_go[i])) {
-      ASSERT_NEAR(planner.cost_to_go()[i], to_go[i], 1e-4F * to_go[i]) << i;
-    } else {
-      ASSERT_EQ(planner.cost_to_go()[i], to_go[i]) << i;
-    }
-  }
-}
-
 // Ranking against the definition, path by path: costs, turns, hysteresis, risk, cost-to-go, goal.
 TEST(PlannerRanking, CostsAreTheDefinedOnes) {
   Random random(7);
@@ -271,7 +256,9 @@ TEST(PlannerRanking, CostsAreTheDefinedOnes) {
   for (int n = 0; n < 12; ++n) {
     const Terrain terrain = maps::random_terrain(random, 14.0, 0.4);
     Box box;
-    Rig rig(&box.checker);
+    EnavConfig config = rig::small_config();
+    config.risk.fail_price = 0.0;
+    Rig rig(&box.checker, config);
     const Point2 at = terrain.near_center(random, 0.2);
     Pose2 pose{at.x_m, at.y_m, random.uniform(-4.0, 4.0)};
     const Point2 goal = terrain.near_center(random, n % 3 == 2 ? 8.0 : 0.8);
@@ -299,7 +286,7 @@ TEST(PlannerRanking, CostsAreTheDefinedOnes) {
         ++compared;
       }
       EXPECT_EQ(result.telemetry.paths_finite, finite);
-      expect_cost_to_go(request, rig.planner);
+      rig::expect_cost_to_go(request, rig.planner, request.risk);
       if (result.outcome != Outcome::kPath) break;
       last_turn_sign = result.commit.turn_rad > 0.0 ? 1 : result.commit.turn_rad < 0.0 ? -1 : 0;
       pose = result.commit_end;
@@ -428,7 +415,9 @@ TEST(PlannerRanking, RiskWithoutInformationIsNoRisk) {
   for (int n = 0; n < 6; ++n) {
     const Terrain terrain = maps::random_terrain(random, 14.0, 0.3);
     Box box;
-    Rig rig(&box.checker);
+    EnavConfig config = rig::small_config();
+    config.risk.fail_price = 0.0;  // its failures would be information
+    Rig rig(&box.checker, config);
     const Pose2 pose{terrain.center_x_m(), terrain.center_y_m(), 0.3};
     PlanRequest request = request_on(terrain, pose, terrain.near_center(random, 0.9));
     const PlanResult plain = rig.plan(request);
@@ -939,6 +928,9 @@ TEST(PlannerConfig, ValidateNamesTheField) {
       {"to_go_fraction",
        [](EnavConfig* c, double v) { c->risk.to_go_fraction = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
+      {"fail_price",
+       [](EnavConfig* c, double v) { c->risk.fail_price = v; },
+       {kNan, kInf, -kInf, -1.0, 1001.0}},
       {"turn_cost",
        [](EnavConfig* c, double v) { c->turn_cost = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
@@ -957,6 +949,9 @@ TEST(PlannerConfig, ValidateNamesTheField) {
       {"memory_poses",
        [](EnavConfig* c, double v) { c->memory_poses = static_cast<int>(v); },
        {-1, -256, 1e8, 2e9, 100001}},
+      {"memory_failures",
+       [](EnavConfig* c, double v) { c->memory_failures = static_cast<int>(v); },
+       {-1, -1024, 1e8, 2e9, 100001}},
       {"visit_cost_per_m",
        [](EnavConfig* c, double v) { c->visit_cost_per_m = v; },
        {kNan, kInf, -kInf, -1.0, 1e9}},
@@ -1288,25 +1283,6 @@ TEST(PlannerMemory, TurningBackCostsAFlip) {
 
 // ---- determinism ---------------------------------------------------------------------------------
 
-void expect_same_bits(const PlanResult& a, const PlanResult& b) {
-  EXPECT_EQ(a.status, b.status);
-  EXPECT_EQ(a.outcome, b.outcome);
-  EXPECT_EQ(a.start_reasons, b.start_reasons);
-  EXPECT_EQ(a.path_index, b.path_index);
-  EXPECT_EQ(std::memcmp(&a.path_cost, &b.path_cost, sizeof(double)), 0);
-  EXPECT_EQ(std::memcmp(&a.commit, &b.commit, sizeof(Motion)), 0);
-  EXPECT_TRUE(rig::same_pose(a.commit_end, b.commit_end));
-  ASSERT_EQ(a.path_pose_count, b.path_pose_count);
-  for (int i = 0; i < a.path_pose_count; ++i) {
-    EXPECT_TRUE(rig::same_pose(a.path[i].pose, b.path[i].pose));
-    EXPECT_EQ(a.path[i].pose_id, b.path[i].pose_id);
-  }
-  EXPECT_EQ(a.telemetry.ace_evaluations, b.telemetry.ace_evaluations);
-  EXPECT_EQ(a.telemetry.paths_tried, b.telemetry.paths_tried);
-  EXPECT_EQ(a.telemetry.paths_finite, b.telemetry.paths_finite);
-  EXPECT_EQ(std::memcmp(a.telemetry.rejects, b.telemetry.rejects, sizeof a.telemetry.rejects), 0);
-}
-
 TEST(PlannerDeterminism, SameInputSameBitsAfterResetAndInOtherMemory) {
   Random random(41);
   for (int n = 0; n < 8; ++n) {
@@ -1392,8 +1368,9 @@ TEST(PlannerTelemetry, StagesAreTimedByTheInjectedClock) {
   request.clock = {[](void* context) { return *static_cast<double*>(context) += 1.0; }, &ticks};
   const PlanResult& timed = rig.plan(request);
   double total = 0.0;
-  for (const double s : timed.telemetry.stage_s) {
-    EXPECT_GT(s, 0.0);
+  for (int stage = 0; stage < kStageCount; ++stage) {
+    const double s = timed.telemetry.stage_s[stage];
+    EXPECT_EQ(s > 0.0, stage != kStageHeuristic) << stage_name(stage);  // nobody was asked
     total += s;
   }
   EXPECT_LE(total, ticks);

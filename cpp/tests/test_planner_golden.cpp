@@ -70,15 +70,17 @@ EnavConfig golden_config() {
   config.tree.arc_length_m = 3.0;
   config.tree.ace_step_m = 0.25;
   config.tree.turn_step_rad = 10 * kDeg;
-  config.risk = {10.0, 0.3};
+  config.risk = {10.0, 0.3, 0.0};
   config.turn_cost = 1.0;
   config.turn_cost_per_rad = 1.6;
   config.commit_length_m = 1.0;
   config.commit_turn_rad = 30 * kDeg;
   config.memory_poses = 256;
+  config.memory_failures = 0;
   config.visit_cost_per_m = 0.25;
   config.visit_radius_m = 0.8;
   config.flip_cost = 2.0;
+  config.riskiest_first = false;
   config.max_map_cells = rig::kMaxCells;
   config.max_risk_cells = 16 * 100 * 100;
   return config;
@@ -93,12 +95,12 @@ struct Golden {
 };
 
 // Twelve cycles across, with and without a risk map (integers too).
-std::vector<Golden> drive(bool with_risk) {
+std::vector<Golden> drive(bool with_risk, const EnavConfig& config = golden_config()) {
   const maps::Terrain terrain = scene();
   RoverModel model;
   model.limits = {0.06, 30 * kDeg, 25 * kDeg, 12 * kDeg, 0.22, 0.22};
   rig::Box box(model);
-  rig::Rig rig(&box.checker, golden_config());
+  rig::Rig rig(&box.checker, config);
   std::vector<float> p(4 * 32 * 28);
   for (std::size_t i = 0; i < p.size(); ++i) {
     p[i] = static_cast<float>(hash(static_cast<std::uint32_t>(i), 5) % 64) / 128.0F;
@@ -249,6 +251,71 @@ TEST(PlannerGolden, WithRisk) {
                      3,
                      1,
                      {0x1.f4cb5fba8492ep-2, 0x1.5e51a28b24271p+4, 0x1.4a4ed605afdf7p+1}},
+                });
+}
+
+// The same plans for fewer evaluations.
+TEST(PlannerGolden, RiskiestFirst) {
+  std::vector<Golden> expected = drive(true);
+  const std::int64_t evaluations[] = {31, 60, 42, 33, 25, 61, 23, 20, 15, 11, 7, 3};
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i].evaluations = evaluations[i];
+  EnavConfig config = golden_config();
+  config.riskiest_first = true;
+  expect_golden(drive(true, config), expected);
+}
+
+// Other plans, since failures raise the price around them.
+TEST(PlannerGolden, Failures) {
+  EnavConfig config = golden_config();
+  config.riskiest_first = true;
+  config.risk.fail_price = 1.5;
+  config.memory_failures = 8;  // fewer than there are
+  expect_golden(drive(true, config),
+                {
+                    {Outcome{0}, 885, 31, 1, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
+                    {Outcome{0}, 1089, 41, 10, {0x1.8p+2, 0x1.ep+3, 0x1.8c152382d7364p+0}},
+                    {Outcome{0}, 847, 31, 1, {0x1.8p+2, 0x1.ep+3, 0x1.090fdaa22168bp+1}},
+                    {Outcome{0}, 428, 69, 4, {0x1.8p+2, 0x1.ep+3, 0x1.35be0b37eff1cp+1}},
+                    {Outcome{0},
+                     65,
+                     25,
+                     1,
+                     {0x1.4c10183985d7fp+2, 0x1.f29b6c145af38p+3, 0x1.4f57a4d1898b6p+1}},
+                    {Outcome{0},
+                     67,
+                     52,
+                     3,
+                     {0x1.182030730bafep+2, 0x1.029b6c145af38p+4, 0x1.35be0b37eff1cp+1}},
+                    {Outcome{0},
+                     44,
+                     25,
+                     1,
+                     {0x1.d6149a74b6fcbp+1, 0x1.0df240cd87273p+4, 0x1.24acfa26dee0bp+1}},
+                    {Outcome{0},
+                     249,
+                     30,
+                     2,
+                     {0x1.d6149a74b6fcbp+1, 0x1.0df240cd87273p+4, 0x1.0e55e1dbf79c3p+1}},
+                    {Outcome{0},
+                     7,
+                     25,
+                     1,
+                     {0x1.9423b13a09c78p+1, 0x1.1ba8e62e6ff6ap+4, 0x1.0e55e1dbf79c3p+1}},
+                    {Outcome{0},
+                     254,
+                     37,
+                     2,
+                     {0x1.9423b13a09c78p+1, 0x1.1ba8e62e6ff6ap+4, 0x1.effd932220af5p+0}},
+                    {Outcome{0},
+                     12,
+                     22,
+                     1,
+                     {0x1.624d984fd275p+1, 0x1.2a64ddcab836ep+4, 0x1.0087521998e03p+1}},
+                    {Outcome{0},
+                     12,
+                     18,
+                     1,
+                     {0x1.28b99cc946428p+1, 0x1.38ae373fb8c0bp+4, 0x1.090fdaa22168cp+1}},
                 });
 }
 

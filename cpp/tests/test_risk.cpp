@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "mlnav/math.hpp"
@@ -160,6 +161,86 @@ TEST(Risk, SamplingIsLinearBetweenHeadingsAndAcrossTheWrap) {
   Risk one(1, 1, 1);
   one.price[0] = 3.0F;
   EXPECT_EQ(one.sample(one.x(0), one.y(0), 2.5), 3.0);
+}
+
+TEST(Risk, RaisingIsSharedByTheTwoHeadingsBeside) {
+  for (const int bins : {2, 3, 8, 16}) {
+    const double step = 2.0 * kPi / bins;
+    for (int k = 0; k < bins; ++k) {
+      for (const double rest : {0.0, 0.25, 0.5, 0.9}) {
+        for (const int turns : {0, -1, 7}) {
+          SCOPED_TRACE(std::to_string(bins) + " " + std::to_string(k));
+          Risk risk(bins, 3, 2);
+          for (float& price : risk.price) price = 0.5F;
+          const double heading = (k + rest) * step + turns * 2.0 * kPi;
+          raise_price(risk.view, risk.price.data(), {risk.x(1) - 0.2, risk.y(1) + 0.2, heading},
+                      4.0);
+          const int next = (k + 1) % bins;  // from the last heading to the first
+          for (int bin = 0; bin < bins; ++bin) {
+            for (int cell = 0; cell < 6; ++cell) {
+              double expected = 0.5;
+              if (cell == 4 && bin == k) expected += (1.0 - rest) * 4.0;
+              if (cell == 4 && bin == next) expected += rest * 4.0;
+              EXPECT_NEAR(risk.price[static_cast<std::size_t>(bin * 6 + cell)], expected, 1e-6);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Risk, RaisingTheOnlyHeadingRaisesItByAll) {
+  Risk risk(1, 2, 1);
+  for (float& price : risk.price) price = 0.25F;
+  int times = 0;
+  for (const double heading : {0.0, 1.0, -2.5, 6.283185307179586, 100.0}) {
+    raise_price(risk.view, risk.price.data(), {risk.x(1), risk.y(0), heading}, 1.5);
+    ++times;
+    EXPECT_EQ(risk.price[0], 0.25F);
+    EXPECT_NEAR(risk.price[1], 0.25 + 1.5 * times, 1e-5);
+  }
+}
+
+TEST(Risk, RaisingOutsideOrNowhereChangesNothing) {
+  for (const int bins : {1, 4}) {
+    Risk risk(bins, 5, 3);
+    const std::vector<float> before = risk.price;
+    const double x = risk.x(2);
+    const double y = risk.y(1);
+    std::vector<Pose2> nowhere = {{risk.x(0) - 0.2501, y, 0.0},
+                                  {risk.x(4) + 0.2501, y, 0.0},
+                                  {x, risk.y(0) - 0.2501, 0.0},
+                                  {x, risk.y(2) + 0.2501, 0.0}};
+    for (const double bad : {kNan, kInf, -kInf}) {
+      nowhere.insert(nowhere.end(), {{bad, y, 0.0}, {x, bad, 0.0}, {x, y, bad}, {bad, bad, bad}});
+    }
+    for (const double far : {1e9, -1e9, 1e300, -1e300}) {
+      nowhere.insert(nowhere.end(), {{far, y, 0.0}, {x, far, 0.0}});
+    }
+    for (const Pose2& pose : nowhere) {
+      raise_price(risk.view, risk.price.data(), pose, 3.0);
+      EXPECT_EQ(risk.price, before);
+      EXPECT_EQ(risk.sample(pose.x_m, pose.y_m, pose.heading_rad), 0.0);
+    }
+  }
+}
+
+// At least half of what is added at a pose is read there: the squares of both headings' shares.
+TEST(Risk, ARaiseIsReadWhereItWasMade) {
+  maps::Random random(12);
+  for (int n = 0; n < 200; ++n) {
+    Risk risk(random.between(1, 16), 4, 4);
+    for (float& price : risk.price) price = static_cast<float>(random.uniform(0, 3));
+    const Pose2 pose{risk.x(random.between(0, 3)), risk.y(random.between(0, 3)),
+                     random.uniform(-20, 20)};
+    const double by = random.uniform(0, 5);
+    const double before = risk.sample(pose.x_m, pose.y_m, pose.heading_rad);
+    raise_price(risk.view, risk.price.data(), pose, by);
+    const double raised = risk.sample(pose.x_m, pose.y_m, pose.heading_rad) - before;
+    EXPECT_GE(raised, 0.5 * by - 1e-5);
+    EXPECT_LE(raised, by + 1e-5);
+  }
 }
 
 // The mean over headings and over the risk cells whose centres a coarse cell holds.

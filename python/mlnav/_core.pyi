@@ -5,6 +5,7 @@ from +x; maps are row-major ``z[iy, ix]`` float32 with NaN for unknown. Every ca
 releases the GIL. Faults raise `CoreError`.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -86,6 +87,7 @@ class CostmapConfig:
 class RiskPricing:
     weight_per_m: float
     to_go_fraction: float
+    fail_price: float
     def __init__(self) -> None: ...
 
 class PathTreeConfig:
@@ -105,8 +107,10 @@ class EnavConfig:
     commit_length_m: float
     commit_turn_rad: float
     short_paths: bool
+    riskiest_first: bool
     overthink_evaluations: int
     memory_poses: int
+    memory_failures: int
     visit_cost_per_m: float
     visit_radius_m: float
     flip_cost: float
@@ -213,6 +217,10 @@ class PlanResult:
     paths_finite: int
     paths_tried: int
     chosen_rank: int
+    risk_requested: bool  # the source was asked
+    risk_used: bool  # a map was priced, given or from the source
+    risk_refused: bool  # the source had none to give, or a bad one
+    evaluations_before_risk: int  # made when the source was asked
     rejects: dict[str, int]  # by reason name
     stage_s: dict[str, float]
 
@@ -231,7 +239,16 @@ class EnavPlanner:
         keep_out: NDArray[np.uint8] | None = None,  # (ny, nx), nonzero = forbidden
         ace_budget: int = -1,
         standing_curvature_per_m: float = 0.0,  # how the wheels stand; inf: turning in place
-    ) -> PlanResult: ...
+        risk_source: Callable[[], tuple[F32, float, tuple[float, float]] | None] | None = None,
+    ) -> PlanResult:
+        """One cycle. `risk_source` is for heuristics that cost too much for every cycle.
+
+        It is asked for (p, resolution_m, origin_m) of a risk map when the cheapest path has failed
+        the checker, at most once, and not where `risk` is given. None, or a map the planner cannot
+        use: the cycle goes on without. So it does when the source raises; the exception is raised
+        again when the cycle is over. Within it the planner and its checker are in use: neither
+        `plan` nor `Checker.set_map` can be called on them.
+        """
     @property
     def memory_bytes(self) -> int: ...
     @property

@@ -46,6 +46,7 @@ Fault validate(const EnavConfig& config) noexcept {
   } rules[] = {
       {in(config.risk.weight_per_m, 0.0, 1e6), "weight_per_m"},
       {in(config.risk.to_go_fraction, 0.0, 1e3), "to_go_fraction"},
+      {in(config.risk.fail_price, 0.0, 1e3), "fail_price"},
       {in(config.turn_cost, 0.0, 1e3), "turn_cost"},
       {in(config.turn_cost_per_rad, 0.0, 1e3), "turn_cost_per_rad"},
       {in(config.commit_length_m, config.tree.ace_step_m, config.tree.arc_length_m) &&
@@ -54,6 +55,7 @@ Fault validate(const EnavConfig& config) noexcept {
       {in(config.commit_turn_rad, 1 * kDeg, kPi), "commit_turn_rad"},
       {config.overthink_evaluations > 0, "overthink_evaluations"},
       {config.memory_poses >= 0 && config.memory_poses <= 100000, "memory_poses"},
+      {config.memory_failures >= 0 && config.memory_failures <= 100000, "memory_failures"},
       {in(config.visit_cost_per_m, 0.0, 1e3), "visit_cost_per_m"},
       {in(config.visit_radius_m, 0.0, 10.0), "visit_radius_m"},
       {in(config.flip_cost, 0.0, 1e3), "flip_cost"},
@@ -90,11 +92,13 @@ std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
   const std::size_t poses = PathTree::kMaxTurnPoses + (turns * arcs + paths) * steps;
   const std::size_t coarse = max_coarse_cells(config);
   return Arena::kAlignment + PathTree::memory_required(tree) +
-         Arena::cost<Visit>(size_of(config.memory_poses)) + 6 * Arena::cost<float>(coarse) +
+         Arena::cost<Visit>(size_of(config.memory_poses)) +
+         Arena::cost<Pose2>(size_of(config.memory_failures)) + 6 * Arena::cost<float>(coarse) +
          2 * Arena::cost<std::int32_t>(coarse) + Arena::cost<double>(max_costmap_scratch(config)) +
          Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
          Arena::cost<Branch>(turns * arcs) + Arena::cost<float>(paths) +
-         Arena::cost<std::int32_t>(paths) + Arena::cost<std::uint8_t>(poses);
+         Arena::cost<std::int32_t>(paths) + Arena::cost<OpenPose>(PlanResult::kMaxPathPoses) +
+         Arena::cost<double>(turns * arcs) + Arena::cost<std::uint8_t>(poses);
 }
 
 Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* arena) noexcept {
@@ -116,6 +120,7 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
     enough &= *to != nullptr;
   };
   take(&visits_, size_of(config.memory_poses));
+  take(&failures_, size_of(config.memory_failures));
   take(&costmap_.cost_per_m, coarse);
   take(&costmap_.tilt_rad, coarse);
   take(&costmap_.roughness_m, coarse);
@@ -130,6 +135,8 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
   take(&first_ends_, size_of(tree_.first_arcs()));
   take(&path_cost_, size_of(tree_.paths()));
   take(&order_, size_of(tree_.paths()));
+  take(&open_, size_of(PlanResult::kMaxPathPoses));
+  take(&short_cost_, size_of(tree_.first_arcs()));
   take(&verdict_, size_of(tree_.poses()));
   if (!enough) return {Status::kArenaTooSmall, ""};
   std::memset(verdict_, 0, size_of(tree_.poses()));
@@ -143,6 +150,8 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
 void EnavPlanner::reset() noexcept {
   visit_count_ = 0;
   visit_next_ = 0;
+  failure_count_ = 0;
+  failure_next_ = 0;
   last_turn_sign_ = 0;
   resolution_m_ = 0.0;
 }
@@ -171,12 +180,17 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
     return Status::kGoalToleranceBad;
   }
   if (request.risk != nullptr) {
-    status = validate(*request.risk);
+    status = refuse_risk(*request.risk);
     if (status != Status::kOk) return status;
-    const std::size_t cells = size_of(request.risk->nx) * size_of(request.risk->ny);
-    if (cells > config_.max_risk_cells / size_of(request.risk->bins)) return Status::kRiskBadShape;
   }
   return validate(map);
+}
+
+Status EnavPlanner::refuse_risk(const RiskView& risk) const noexcept {
+  const Status status = validate(risk);
+  if (status != Status::kOk) return status;
+  const std::size_t cells = size_of(risk.nx) * size_of(risk.ny);
+  return cells > config_.max_risk_cells / size_of(risk.bins) ? Status::kRiskBadShape : Status::kOk;
 }
 
 bool EnavPlanner::at_goal(double x_m, double y_m) const noexcept {
@@ -201,8 +215,7 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
 
   request_ = request;
   resolution_m_ = request.map.resolution_m;
-  has_risk_ = request.risk != nullptr;
-  if (has_risk_) risk_ = *request.risk;
+  has_risk_ = false;
   budget_spent_ = false;
   Telemetry& telemetry = result->telemetry;
   telemetry.arena_used_bytes = arena_used_;
@@ -242,13 +255,10 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
       return Status::kOk;
     }
   }
-  build_costs(request, &telemetry);
-  {
-    const StageTimer timer(request.clock, &telemetry.stage_s[kStageRank]);
-    rank(&telemetry);
-  }
-  const StageTimer timer(request.clock, &telemetry.stage_s[kStageAce]);
-  search(result);
+  build_costs(&telemetry);
+  if (request.risk != nullptr) use_risk(*request.risk, &telemetry);
+  rank(&telemetry);
+  choose(result);
   telemetry.overthink = telemetry.ace_evaluations > config_.overthink_evaluations;
   return Status::kOk;
 }
@@ -285,26 +295,26 @@ void EnavPlanner::add_visits() noexcept {
   }
 }
 
-void EnavPlanner::build_costs(const PlanRequest& request, Telemetry* telemetry) noexcept {
-  {
-    const StageTimer timer(request.clock, &telemetry->stage_s[kStageCostmap]);
-    build_costmap(request.map, request.keep_out, config_.costmap, scratch_, &costmap_);
-    const int cells = costmap_.grid.cells();
-    for (int i = 0; i < cells; ++i) cost_with_memory_[i] = costmap_.cost_per_m[i];
-    add_visits();
+void EnavPlanner::build_costs(Telemetry* telemetry) noexcept {
+  const StageTimer timer(request_.clock, &telemetry->stage_s[kStageCostmap]);
+  build_costmap(request_.map, request_.keep_out, config_.costmap, scratch_, &costmap_);
+  const int cells = costmap_.grid.cells();
+  for (int i = 0; i < cells; ++i) cost_with_memory_[i] = costmap_.cost_per_m[i];
+  add_visits();
+}
+
+void EnavPlanner::use_risk(const RiskView& risk, Telemetry* telemetry) noexcept {
+  const StageTimer timer(request_.clock, &telemetry->stage_s[kStageRisk]);
+  telemetry->risk_used = has_risk_ = true;
+  risk_ = risk;
+  price_risk(risk_, price_);
+  for (int i = 0; i < failure_count_; ++i) {
+    raise_price(risk_, price_, failures_[i], config_.risk.fail_price);
   }
-  if (has_risk_) {
-    const StageTimer timer(request.clock, &telemetry->stage_s[kStageRisk]);
-    price_risk(risk_, price_);
-    coarse_price(risk_, price_, costmap_.grid, extra_to_go_);
-    const float weight =
-        static_cast<float>(config_.risk.weight_per_m * config_.risk.to_go_fraction);
-    const int cells = costmap_.grid.cells();
-    for (int i = 0; i < cells; ++i) extra_to_go_[i] *= weight;
-  }
-  const StageTimer timer(request.clock, &telemetry->stage_s[kStageCostToGo]);
-  solve_cost_to_go(costmap_.grid, cost_with_memory_, has_risk_ ? extra_to_go_ : nullptr,
-                   request.goal, typical_cost_per_m(), to_go_scratch_, cost_to_go_);
+  coarse_price(risk_, price_, costmap_.grid, extra_to_go_);
+  const float weight = static_cast<float>(config_.risk.weight_per_m * config_.risk.to_go_fraction);
+  const int cells = costmap_.grid.cells();
+  for (int i = 0; i < cells; ++i) extra_to_go_[i] *= weight;
 }
 
 // What lies beyond the map is taken to cost what the map costs on average: were it cheaper, the nearest
@@ -369,6 +379,41 @@ double EnavPlanner::turn_cost(int turn) const noexcept {
 }
 
 void EnavPlanner::rank(Telemetry* telemetry) noexcept {
+  {
+    const StageTimer timer(request_.clock, &telemetry->stage_s[kStageCostToGo]);
+    solve_cost_to_go(costmap_.grid, cost_with_memory_, has_risk_ ? extra_to_go_ : nullptr,
+                     request_.goal, typical_cost_per_m(), to_go_scratch_, cost_to_go_);
+  }
+  const StageTimer timer(request_.clock, &telemetry->stage_s[kStageRank]);
+  cost_paths(telemetry);
+  // A heap: most cycles take only its first few.
+  listed_ = telemetry->paths_finite;
+  std::make_heap(order_, order_ + listed_,
+                 [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); });
+  telemetry->paths_tried = 0;
+}
+
+bool EnavPlanner::costs_more(int path, int than) const noexcept {
+  return path_cost_[path] > path_cost_[than] ||
+         (path_cost_[path] == path_cost_[than] && path > than);
+}
+
+// Cost of a path whose turn and first arc, ending at `end`, cost `first` and may have reached the goal.
+float EnavPlanner::path_cost_from(const Branch& end, int second_arc, double first,
+                                  bool reached_goal) const noexcept {
+  double cost = first;
+  if (!reached_goal && std::isfinite(cost)) {
+    bool reached = false;
+    cost += arc_cost(end, second_arc, &reached);
+    if (!reached && std::isfinite(cost)) {
+      const Branch last = branch_end(end, second_arc);
+      cost += sample_cost_to_go(costmap_.grid, cost_to_go_, last.x_m, last.y_m);
+    }
+  }
+  return static_cast<float>(cost);
+}
+
+void EnavPlanner::cost_paths(Telemetry* telemetry) noexcept {
   const int arcs = tree_.curvatures();
   int ranked = 0;
   for (int t = 0; t < tree_.turns(); ++t) {
@@ -383,16 +428,7 @@ void EnavPlanner::rank(Telemetry* telemetry) noexcept {
       first_ends_[t * arcs + a] = end;
       for (int b = 0; b < arcs; ++b) {
         const int path = (t * arcs + a) * arcs + b;
-        double cost = first;
-        if (!done && std::isfinite(cost)) {
-          bool reached = false;
-          cost += arc_cost(end, b, &reached);
-          if (!reached && std::isfinite(cost)) {
-            const Branch last = branch_end(end, b);
-            cost += sample_cost_to_go(costmap_.grid, cost_to_go_, last.x_m, last.y_m);
-          }
-        }
-        path_cost_[path] = static_cast<float>(cost);
+        path_cost_[path] = path_cost_from(end, b, first, done);
         if (path_cost_[path] < INFINITY) order_[ranked++] = path;
       }
     }
@@ -474,72 +510,186 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
   return reasons == 0;
 }
 
-void EnavPlanner::search(PlanResult* result) noexcept {
-  Telemetry& telemetry = result->telemetry;
-  // A heap of the ranked list: most cycles take only its first few.
-  const auto later = [this](std::int32_t a, std::int32_t b) {
-    return path_cost_[a] > path_cost_[b] || (path_cost_[a] == path_cost_[b] && a > b);
-  };
-  std::int32_t* const begin = order_;
-  std::int32_t* end = order_ + telemetry.paths_finite;
-  std::make_heap(begin, end, later);
+// A pose before the second arc stands in many candidates: its failure is worth more than that of a pose
+// in one alone. 4 of the 11 of the usual tree measured best; 1 and 11 cost more evaluations.
+constexpr double kSharedFirst = 4.0;
+
+// In which order its poses are asked for is no matter of safety: all of them have to pass.
+bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   std::int32_t ids[PlanResult::kMaxPathPoses];
-  while (end != begin) {
-    std::pop_heap(begin, end, later);
-    const int path = *--end;
-    ++telemetry.paths_tried;
-    const int count = path_pose_ids(path, ids);
-    bool passes = true;
-    for (int i = 0; i < count && passes; ++i) passes = pose_passes(ids[i], &telemetry);
-    if (passes) {
-      telemetry.chosen_rank = telemetry.paths_tried - 1;
-      accept(path, count, result);
-      return;
-    }
-    if (budget_spent_) {
-      result->outcome = Outcome::kBudgetExhausted;
-      return;
-    }
+  const int count = path_pose_ids(path, ids);
+  for (int i = 0; i < count; ++i) {
+    if (verdict_[ids[i]] == kFailed) return false;
   }
-  if (config_.short_paths && search_short(result)) return;
-  result->outcome = Outcome::kNoSafePath;
+  // While a map may still be asked for, what the costmap says is the best guess there is of where the
+  // cheapest path fails; the sooner it does, the less was in vain.
+  const bool may_ask = request_.risk_source.fill != nullptr && !telemetry->risk_requested;
+  if (!config_.riskiest_first || !(has_risk_ || may_ask)) {
+    for (int i = 0; i < count; ++i) {
+      if (!pose_passes(ids[i], telemetry)) return false;
+    }
+    return true;
+  }
+  OpenPose* end = open_;
+  for (int i = 0; i < count; ++i) {
+    if (verdict_[ids[i]] != kNotEvaluated) continue;
+    const Pose2 pose = pose_of(ids[i]);
+    const double price = has_risk_
+                             ? sample_price(risk_, price_, pose.x_m, pose.y_m, pose.heading_rad)
+                             : cost_at(pose.x_m, pose.y_m, pose.heading_rad);
+    *end++ = {ids[i] < tree_.second_arc_pose(0) ? kSharedFirst * price : price, ids[i]};
+  }
+  // Ids grow along a path.
+  const auto later = [](const OpenPose& a, const OpenPose& b) {
+    return a.price < b.price || (a.price == b.price && a.id > b.id);
+  };
+  std::make_heap(open_, end, later);
+  while (end != open_) {
+    std::pop_heap(open_, end, later);
+    if (pose_passes((--end)->id, telemetry)) continue;
+    if (!budget_spent_) learn_failure(pose_of(end->id));  // else it has no verdict
+    return false;
+  }
+  return true;
 }
 
-// Every pose is in the cache by now, or behind one that failed.
-bool EnavPlanner::search_short(PlanResult* result) noexcept {
-  const int arcs = tree_.curvatures();
-  double best_cost = INFINITY;
-  int best_path = -1;
-  int best_count = 0;
-  for (int t = 0; t < tree_.turns(); ++t) {
-    const int turning = tree_.turn_pose_count(t);
-    bool turns = true;
-    for (int i = 0; i < turning; ++i) turns &= verdict_[tree_.turn_pose_begin(t) + i] == kPassed;
-    if (!turns) continue;
-    for (int a = 0; a < arcs; ++a) {
-      const int begin = tree_.first_arc_pose(t, a);
-      int passed = 0;
-      double cost = turn_cost(t);
-      while (passed < tree_.poses_per_arc() && verdict_[begin + passed] == kPassed) {
-        const Pose2 pose = pose_of(begin + passed);
-        cost += config_.tree.ace_step_m * cost_at(pose.x_m, pose.y_m, pose.heading_rad);
-        ++passed;
-      }
-      if (passed == 0) continue;
-      const Pose2 end = pose_of(begin + passed - 1);
-      cost += sample_cost_to_go(costmap_.grid, cost_to_go_, end.x_m, end.y_m);
-      if (cost < best_cost) {
-        best_cost = cost;
-        best_path = (t * arcs + a) * arcs;
-        best_count = turning + passed;
-      }
-    }
+// One failure says more about the poses beside it than the map did, in the cycles to come as well: the
+// ground ahead of the rover is the same.
+void EnavPlanner::learn_failure(const Pose2& pose) noexcept {
+  if (has_risk_) raise_price(risk_, price_, pose, config_.risk.fail_price);
+  if (config_.memory_failures == 0) return;
+  failures_[failure_next_] = pose;
+  failure_next_ = (failure_next_ + 1) % config_.memory_failures;
+  if (failure_count_ < config_.memory_failures) ++failure_count_;
+}
+
+// True when there is a map now, and it is priced.
+bool EnavPlanner::ask_for_risk(Telemetry* telemetry) noexcept {
+  telemetry->risk_requested = true;
+  telemetry->evaluations_before_risk = telemetry->ace_evaluations;
+  RiskView risk;
+  bool filled;
+  {
+    const StageTimer timer(request_.clock, &telemetry->stage_s[kStageHeuristic]);
+    filled = request_.risk_source.fill(request_.risk_source.context, &risk);
   }
-  if (best_path < 0) return false;
-  accept(best_path, best_count, result);
-  result->path_cost = best_cost;
-  result->short_path = true;
+  telemetry->risk_refused = !filled || refuse_risk(risk) != Status::kOk;
+  if (!telemetry->risk_refused) use_risk(risk, telemetry);
+  return !telemetry->risk_refused;
+}
+
+void EnavPlanner::choose(PlanResult* result) noexcept {
+  Telemetry& telemetry = result->telemetry;
+  const bool may_ask = !has_risk_ && request_.risk_source.fill != nullptr;
+  if (may_ask) {
+    if (search(1, result)) return;
+    if (telemetry.paths_tried > 0 && !budget_spent_ && ask_for_risk(&telemetry)) rank(&telemetry);
+  }
+  if (!budget_spent_) {
+    if (search(tree_.paths(), result)) return;
+    if (!budget_spent_ && config_.short_paths && search_short(result)) return;
+  }
+  result->outcome = budget_spent_ ? Outcome::kBudgetExhausted : Outcome::kNoSafePath;
+}
+
+// Whether verdicts since the ranking made a path dearer; its cost is the new one then. A path that holds a
+// failed pose stays as it is: it is dropped at once.
+bool EnavPlanner::grew(int path) noexcept {
+  std::int32_t ids[PlanResult::kMaxPathPoses];
+  const int count = path_pose_ids(path, ids);
+  for (int i = 0; i < count; ++i) {
+    if (verdict_[ids[i]] == kFailed) return false;
+  }
+  const int arcs = tree_.curvatures();
+  const int first_arc = path / arcs;
+  bool done = false;
+  const double first =
+      turn_cost(first_arc / arcs) + arc_cost(turns_[first_arc / arcs], first_arc % arcs, &done);
+  const float cost = path_cost_from(first_ends_[first_arc], path % arcs, first, done);
+  if (!(cost > path_cost_[path])) return false;
+  path_cost_[path] = cost;
   return true;
+}
+
+bool EnavPlanner::search(int most, PlanResult* result) noexcept {
+  Telemetry& telemetry = result->telemetry;
+  const StageTimer timer(request_.clock, &telemetry.stage_s[kStageAce]);
+  for (; most > 0 && listed_ > 0 && !budget_spent_; --most) {
+    std::pop_heap(order_, order_ + listed_,
+                  [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); });
+    const int path = order_[--listed_];
+    if (has_risk_ && config_.risk.fail_price > 0.0 && grew(path)) {
+      order_[listed_++] = path;
+      std::push_heap(order_, order_ + listed_,
+                     [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); });
+      ++most;
+      continue;
+    }
+    ++telemetry.paths_tried;
+    if (!path_passes(path, &telemetry)) continue;
+    telemetry.chosen_rank = telemetry.paths_tried - 1;
+    accept(path, PlanResult::kMaxPathPoses, result);
+    return true;
+  }
+  return false;
+}
+
+// A pose without a verdict may pass or fail, until the budget is spent: then it is as good as failed.
+EnavPlanner::ShortStart EnavPlanner::short_start(int first_arc) const noexcept {
+  const int arcs = tree_.curvatures();
+  const int turn = first_arc / arcs;
+  const int turning = tree_.turn_pose_count(turn);
+  const ShortStart none{INFINITY, 0, -1};
+  ShortStart start = none;
+  const float* costs = path_cost_ + first_arc * arcs;
+  if (!std::any_of(costs, costs + arcs, [](float cost) { return cost < INFINITY; })) return none;
+  const auto may_pass = [this, &start](int id) {
+    if (verdict_[id] == kFailed || (verdict_[id] == kNotEvaluated && budget_spent_)) return false;
+    if (verdict_[id] == kNotEvaluated && start.open_id < 0) start.open_id = id;
+    return true;
+  };
+  for (int i = 0; i < turning; ++i) {
+    if (!may_pass(tree_.turn_pose_begin(turn) + i)) return none;
+  }
+  double driven = turn_cost(turn);
+  for (int i = 0; i < tree_.poses_per_arc(); ++i) {
+    const int id = tree_.first_arc_pose(turn, first_arc % arcs) + i;
+    if (!may_pass(id)) break;
+    const Pose2 pose = pose_of(id);
+    driven += config_.tree.ace_step_m * cost_at(pose.x_m, pose.y_m, pose.heading_rad);
+    const double cost = driven + sample_cost_to_go(costmap_.grid, cost_to_go_, pose.x_m, pose.y_m);
+    // It goes on as long as poses are known to pass; from there on it may end anywhere.
+    start.cost = start.open_id < 0 ? cost : std::min(start.cost, cost);
+    start.poses = turning + i + 1;
+  }
+  return std::isfinite(start.cost) ? start : none;
+}
+
+// The cheapest start, and of equal ones the first. What can still become the cheapest is asked for, a pose
+// at a time; all others are left alone.
+bool EnavPlanner::search_short(PlanResult* result) noexcept {
+  Telemetry& telemetry = result->telemetry;
+  const StageTimer timer(request_.clock, &telemetry.stage_s[kStageAce]);
+  double* const end = short_cost_ + tree_.first_arcs();
+  for (int i = 0; i < tree_.first_arcs(); ++i) short_cost_[i] = short_start(i).cost;
+  for (;;) {
+    double* const cheapest = std::min_element(short_cost_, end);
+    const int first_arc = static_cast<int>(cheapest - short_cost_);
+    const ShortStart start = short_start(first_arc);
+    if (start.cost > *cheapest) {
+      *cheapest = start.cost;  // verdicts have come in since
+      continue;
+    }
+    if (start.poses < 1) return false;  // there is none, nor a dearer one
+    if (start.open_id >= 0) {
+      pose_passes(start.open_id, &telemetry);
+      continue;
+    }
+    accept(first_arc * tree_.curvatures(), start.poses, result);
+    result->path_cost = start.cost;
+    result->short_path = true;
+    return true;
+  }
 }
 
 void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept {

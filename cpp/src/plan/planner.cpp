@@ -19,8 +19,8 @@ const char* to_string(Outcome outcome) noexcept {
 }
 
 const char* stage_name(int stage) noexcept {
-  static constexpr const char* kNames[kStageCount] = {"costmap", "risk", "cost_to_go", "rank",
-                                                      "ace"};
+  static constexpr const char* kNames[kStageCount] = {"costmap",    "heuristic", "risk",
+                                                      "cost_to_go", "rank",      "ace"};
   return stage >= 0 && stage < kStageCount ? kNames[stage] : "";
 }
 

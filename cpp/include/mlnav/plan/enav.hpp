@@ -1,5 +1,7 @@
 // `enav`: the ENav-like planner. costs -> rank every candidate -> ACE down the list with cached
 // prefixes -> the first path that passes -> commit its first metre of arc or its first 30 deg of turn.
+// A risk map enters the costs before the first ranking or, from a source that is asked on demand, once the
+// cheapest path has failed: then the candidates are ranked anew, and all verdicts so far still hold.
 #pragma once
 
 #include "mlnav/ground/features.hpp"
@@ -20,8 +22,14 @@ struct EnavConfig {
   double commit_length_m = 1.0;    // a multiple of ace_step_m, at most one arc
   double commit_turn_rad = 30 * kDeg;
   // When no whole path passes, the best passing start of one may still be driven: turn and first arc, as
-  // far as its poses passed, however short. Costs no evaluation: they are all cached.
+  // far as its poses passed, however short. Costs no evaluation where poses were looked at in order; after
+  // riskiest_first it asks for those that the choice hangs on, or chooses by what is known when the budget
+  // ends.
   bool short_paths = true;
+  // With a risk map, the poses of a path are put through the checker by falling price, and while one may
+  // still be asked for by falling cost, so that a path that fails does so early; the set that an accepted
+  // path needs is the same.
+  bool riskiest_first = true;
   std::int64_t overthink_evaluations = 275;
   // Memory between cycles. Every pose at which a cycle began raises the cost per metre around it, for
   // paths and for cost-to-go alike, so that a pocket fills up until its way out is the cheaper one.
@@ -29,6 +37,9 @@ struct EnavConfig {
   double visit_cost_per_m = 0.5;  // per remembered visit
   double visit_radius_m = 0.8;
   double flip_cost = 2.0;  // turning against the turn committed just before
+  // Poses on which a path failed riskiest_first: they raise the price around them in later cycles
+  // (RiskPricing::fail_price).
+  int memory_failures = 1024;  // remembered (ring); 0: none
   // Sizes that memory is reserved for.
   std::size_t max_map_cells = 512 * 512;
   std::size_t max_risk_cells = 16 * 160 * 160;  // bins x cells
@@ -74,20 +85,45 @@ class EnavPlanner final : public Planner {
   struct Visit {
     double x_m, y_m;
   };
+  // A pose of the path in hand that has no verdict yet.
+  struct OpenPose {
+    double price;
+    std::int32_t id;
+  };
+  // The passing start of a turn and first arc, as far as it is known.
+  struct ShortStart {
+    double cost;  // at least; exactly, where nothing is open
+    int poses;    // at most; likewise. 0: there is none
+    int open_id;  // the first pose on which it hangs, -1: none
+  };
 
   Status refuse(const PlanRequest& request) const noexcept;
+  Status refuse_risk(const RiskView& risk) const noexcept;
   void remember(const Pose2& pose) noexcept;
   void add_visits() noexcept;
-  void build_costs(const PlanRequest& request, Telemetry* telemetry) noexcept;
+  void build_costs(Telemetry* telemetry) noexcept;
+  void use_risk(const RiskView& risk, Telemetry* telemetry) noexcept;
   double typical_cost_per_m() const noexcept;
+  // Cost-to-go, then every candidate's cost, then the list of them.
   void rank(Telemetry* telemetry) noexcept;
+  void cost_paths(Telemetry* telemetry) noexcept;
+  float path_cost_from(const Branch& end, int second_arc, double first,
+                       bool reached_goal) const noexcept;
+  bool grew(int path) noexcept;
+  bool costs_more(int path, int than) const noexcept;
   double arc_cost(const Branch& from, int arc, bool* reached_goal) const noexcept;
   double cost_at(double x_m, double y_m, double heading_rad) const noexcept;
   Branch branch_end(const Branch& from, int arc) const noexcept;
   bool at_goal(double x_m, double y_m) const noexcept;
   // Verdict of a pose, from the cache or by the checker; false also when the budget is spent.
   bool pose_passes(int pose_id, Telemetry* telemetry) noexcept;
-  void search(PlanResult* result) noexcept;
+  bool path_passes(int path, Telemetry* telemetry) noexcept;
+  void learn_failure(const Pose2& pose) noexcept;
+  bool ask_for_risk(Telemetry* telemetry) noexcept;
+  void choose(PlanResult* result) noexcept;
+  // Down the list, `most` paths at most; true when one was accepted.
+  bool search(int most, PlanResult* result) noexcept;
+  ShortStart short_start(int first_arc) const noexcept;
   bool search_short(PlanResult* result) noexcept;
   double turn_cost(int turn) const noexcept;
   // The first `pose_count` poses of a path become the result.
@@ -102,6 +138,9 @@ class EnavPlanner final : public Planner {
   Visit* visits_ = nullptr;
   int visit_count_ = 0;
   int visit_next_ = 0;
+  Pose2* failures_ = nullptr;
+  int failure_count_ = 0;
+  int failure_next_ = 0;
   int last_turn_sign_ = 0;  // of the last commitment: +1 left, -1 right, 0 an arc
   double resolution_m_ = 0.0;
 
@@ -120,7 +159,10 @@ class EnavPlanner final : public Planner {
   Branch* turns_ = nullptr;       // after each turn
   Branch* first_ends_ = nullptr;  // after each first arc
   float* path_cost_ = nullptr;
-  std::int32_t* order_ = nullptr;
+  std::int32_t* order_ = nullptr;  // heap of what is left of the ranked list
+  int listed_ = 0;
+  OpenPose* open_ = nullptr;
+  double* short_cost_ = nullptr;  // of each turn and first arc, at least
   std::uint8_t* verdict_ = nullptr;
 };
 

@@ -10,6 +10,15 @@
 
 namespace mlnav {
 
+// A risk map on demand, for heuristics that cost too much for cycles that do without one. Asked at most
+// once a cycle, and only when the cheapest path has failed the checker. True: `risk` is filled in, and its
+// values stay as they are until plan() returns. False: there is none. It must neither throw, nor call the
+// planner, nor give its checker another map.
+struct RiskSource {
+  bool (*fill)(void* context, RiskView* risk) = nullptr;
+  void* context = nullptr;
+};
+
 struct PlanRequest {
   GridView map;                           // local heightmap around the rover
   Pose2 pose;                             // of the rover, inside the map
@@ -17,6 +26,7 @@ struct PlanRequest {
   Point2 goal;                            // inside the map or not
   double goal_tolerance_m = 1.0;
   const RiskView* risk = nullptr;          // optional heuristic
+  RiskSource risk_source;                  // optional, not asked where `risk` is given
   const std::uint8_t* keep_out = nullptr;  // optional, map's shape, nonzero = forbidden
   std::int64_t ace_budget = -1;  // checker calls this cycle may spend; negative: unlimited
   Clock clock;

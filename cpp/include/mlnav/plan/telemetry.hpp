@@ -7,8 +7,15 @@
 
 namespace mlnav {
 
-enum Stage : int { kStageCostmap, kStageRisk, kStageCostToGo, kStageRank, kStageAce };
-inline constexpr int kStageCount = 5;
+enum Stage : int {
+  kStageCostmap,
+  kStageHeuristic,  // what the source of a risk map takes
+  kStageRisk,       // pricing that map
+  kStageCostToGo,
+  kStageRank,
+  kStageAce
+};
+inline constexpr int kStageCount = 6;
 const char* stage_name(int stage) noexcept;
 
 // Monotonic time in seconds, injected by the caller: the core knows no clock. Null: times stay 0.
@@ -23,8 +30,13 @@ struct Telemetry {
   bool overthink = false;            // ace_evaluations above the configured mark
   std::int32_t paths = 0;            // candidates
   std::int32_t paths_finite = 0;     // with a finite cost: the ranked list
-  std::int32_t paths_tried = 0;      // taken off the list
-  std::int32_t chosen_rank = -1;     // place of the chosen path in the list, 0 the cheapest
+  std::int32_t paths_tried = 0;      // taken off the list: the last one, where risk made a new one
+  std::int32_t chosen_rank = -1;     // place of the chosen path in it, 0 the cheapest
+  bool risk_requested = false;       // the source was asked
+  bool risk_refused = false;         // it had no map to give, or a bad one
+  bool risk_used = false;            // a map was priced, given with the request or by the source
+  std::int64_t evaluations_before_risk =
+      0;  // of ace_evaluations, those made when the source was asked
   std::int64_t rejects[kReasonCount] = {};  // poses the checker rejected, by reason bit
   double stage_s[kStageCount] = {};
   std::size_t arena_used_bytes = 0;

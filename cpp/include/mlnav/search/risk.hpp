@@ -32,16 +32,24 @@ double risk_price(float p) noexcept;
 
 // How risk enters costs.
 struct RiskPricing {
-  double weight_per_m = 10.0;   // path cost per metre = weight * -log(1 - p)
-  double to_go_fraction = 0.3;  // of that weight, in the cost-to-go (mean over headings)
+  double weight_per_m = 5.0;    // path cost per metre = weight * -log(1 - p)
+  double to_go_fraction = 0.1;  // of that weight, in the cost-to-go (mean over headings)
+  // Added to the price around a pose that the checker rejected, in this cycle and later ones: paths
+  // that pass close by would mostly fail as well. 0: failures teach nothing.
+  double fail_price = 2.0;
 };
 
 // price[bin][iy][ix] = risk_price(p): done once a cycle, so that sampling needs no logarithm.
 void price_risk(const RiskView& risk, float* price) noexcept;
 
-// Price at a pose: linear between the two heading bins beside it, nearest cell in space; 0 outside.
+// Price at a pose: linear between the two heading bins beside it, nearest cell in space; 0 outside and
+// at a pose that is not finite.
 double sample_price(const RiskView& risk, const float* price, double x_m, double y_m,
                     double heading_rad) noexcept;
+
+// Adds to the price at a pose's cell: to the two headings beside it, each by its nearness. Poses outside,
+// or not finite, change nothing.
+void raise_price(const RiskView& risk, float* price, const Pose2& pose, double by) noexcept;
 
 // Mean price over headings and over the risk cells inside each coarse cell, for the cost-to-go.
 void coarse_price(const RiskView& risk, const float* price, const CoarseGrid& grid,
