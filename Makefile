@@ -7,8 +7,8 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
-# Optional parts of the package to install, as pip names them: make EXTRAS=dev,sim
-EXTRAS ?= dev
+# Optional parts of the package to install, as pip names them: make EXTRAS=dev,onnx does without torch.
+EXTRAS ?= dev,onnx,train
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -35,18 +35,18 @@ help: ## This list
 .PHONY: install
 install: $(VENV)/.installed ## Create .venv and install mlnav into it, editable (the default)
 
-# TERRAIN: a recipe (name or YAML file) or an elevation GeoTIFF. Recipes name their start and goal; on a
-# GeoTIFF they are two safe places of its middle, as far apart as there are, unless START=X,Y and
-# GOAL=X,Y say otherwise.
+# TERRAIN: classes (10/.07), recipes (name or YAML file) or elevation GeoTIFFs, on which PAIRS pairs of start
+# and goal are drawn.
 TERRAIN ?= terrains/demo.yaml
+PAIRS ?= 4
 OUT ?= out/demo
 SEED ?= 1
-DEMO_FLAGS ?= --planner enav --checker verified --limits flight_like --heuristic none --world kinematic
+DEMO_FLAGS ?= --heuristics none,network --checker verified --limits flight_like --workers 2
 
 .PHONY: demo
-demo: install ## Drive a rover across TERRAIN=FILE|RECIPE (START=X,Y GOAL=X,Y), results in out/demo
-	@$(MLNAV) traverse --terrain $(TERRAIN) $(if $(START),--start=$(START)) $(if $(GOAL),--goal=$(GOAL)) \
-	  $(DEMO_FLAGS) --seed $(SEED) --out $(OUT) --force
+demo: install ## Drive TERRAIN=FILE|RECIPE|CLASS with and without the network, results in out/demo
+	@$(MLNAV) compare --terrain $(TERRAIN) $(DEMO_FLAGS) --pairs $(PAIRS) --seed $(SEED) --out $(OUT) --force
+	@$(MLNAV) traverse --terrain $(firstword $(TERRAIN)) --heuristic network --seed $(SEED) --out $(OUT)/traverse --force
 
 ##@ Work
 

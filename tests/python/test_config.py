@@ -15,6 +15,8 @@ from mlnav.config import (
     Enav,
     FixedBox,
     Limits,
+    Network,
+    NoHeuristic,
     Probabilistic,
     Settle,
     Sobel,
@@ -139,8 +141,22 @@ def test_checkers_without_boxes_look_closer_along_a_path() -> None:
 
 
 def test_a_heuristic_brings_its_own_weight() -> None:
-    risk = Enav().to_core(Sobel()).risk
-    assert (risk.weight_per_m, risk.to_go_fraction) == (40.0, 0.3)
+    for heuristic, pricing in ((Sobel(), (40.0, 0.3)), (Network(), (5.0, 0.1))):
+        risk = Enav().to_core(heuristic).risk
+        assert (risk.weight_per_m, risk.to_go_fraction) == pricing
+        assert risk.fail_price == heuristic.fail_price == 2.0
+    assert Enav().to_core(NoHeuristic()).risk.fail_price == 0.0
+
+
+def test_the_order_of_poses_reaches_the_core() -> None:
+    assert Enav().to_core().riskiest_first
+    assert not Config().replaced(["planner.riskiest_first=false"]).planner.to_core().riskiest_first
+
+
+def test_the_baseline_has_no_policy_to_set() -> None:
+    assert "policy" not in yaml.safe_load(Config().to_yaml())["heuristic"]
+    with pytest.raises(ConfigError, match="'policy'"):
+        parse_config("heuristic: {name: none, policy: always}")
 
 
 # ------------------------------------------------------------------------------------- YAML in, out
@@ -226,6 +242,13 @@ def test_wheel_drop_of_a_box_is_no_limit_of_settled_states() -> None:
         ("checker: {name: settle, half_length_m: 1}", ["checker:", "'half_length_m'"]),
         ("world: bulet", ["world:", "'bulet'", "kinematic"]),
         ("heuristic: {name: 3}", ["heuristic:", "'3'"]),
+        ("heuristic: netwrk", ["heuristic:", "did you mean 'network'"]),
+        ("heuristic: {name: sobel, policy: sometimes}", ["heuristic.policy", "on_failure"]),
+        ("heuristic: {name: network, threads: 0}", ["heuristic.threads"]),
+        ("heuristic: {name: network, model: ''}", ["heuristic.model"]),
+        ("heuristic: {name: network, bins: 8}", ["heuristic:", "'bins'"]),
+        ("heuristic: {name: oracle, bins: 0}", ["heuristic.bins"]),
+        ("heuristic: {name: oracle, reach_m: 0}", ["heuristic.reach_m"]),
         ("limits: flight", ["limits:", "did you mean 'flight_like'"]),
         ("limits: {tilt_max_deg: 3}", ["limits.clearance_min_m", "required"]),
         ("limits: {base: enav_like, tilt_max_deg: steep}", ["limits.tilt_max_deg"]),

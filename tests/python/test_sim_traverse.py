@@ -42,7 +42,9 @@ def test_level_ground_is_driven_straight() -> None:
     assert summary["ace_floor"] <= summary["ace_evaluations"]
     assert summary["modelled_flight_ace_s"] == pytest.approx(0.01 * summary["ace_evaluations"])
     assert summary["overthinks"] == 0
-    assert set(summary["timing"]["stage_s"]) > {"sense", "plan", "drive", "plan.ace"}
+    assert (summary["risk_requested"], summary["risk_used"], summary["inferences"]) == (0, 0, 0)
+    assert summary["events"] == {"count": 0, "distinct": []}
+    assert set(summary["timing"]["stage_s"]) > {"sense", "heuristic", "plan", "drive", "plan.ace"}
 
 
 @pytest.mark.parametrize("heuristic", ["none", "sobel"])
@@ -233,8 +235,8 @@ def test_sobel_sees_rocks() -> None:
     z = np.zeros((80, 120))
     z[30:36, 70:76] = 0.6
     seen = TruthSensor(Terrain(z, 0.1, name="rock"), 20.0).sense((2.0, 2.0, 0.0))
-    heuristic = make_heuristic(Config().replaced(heuristic="sobel").heuristic)
-    risk = heuristic.risk(seen)
+    heuristic = make_heuristic(Config().replaced(heuristic="sobel"))
+    risk = heuristic.risk(seen, (2.0, 2.0, 0.0))
     assert risk.p.shape == (1, *seen.shape)
     assert risk.p.dtype == np.float32
     assert risk.p[0, 33, 73] > risk.p[0, 33, 10]
@@ -244,7 +246,7 @@ def test_sobel_sees_rocks() -> None:
 
 def test_no_heuristic_has_no_opinion() -> None:
     seen = TruthSensor(level()).sense((2.0, 2.0, 0.0))
-    assert make_heuristic(Config().heuristic).risk(seen) is None
+    assert make_heuristic(Config()).risk(seen, (2.0, 2.0, 0.0)) is None
 
 
 def test_one_cycle_can_be_looked_at() -> None:

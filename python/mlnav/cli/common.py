@@ -119,7 +119,9 @@ CheckerOption = Annotated[
     str | None, typer.Option("--checker", help="verified, fixed_box, probabilistic, settle")
 ]
 LimitsOption = Annotated[str | None, typer.Option("--limits", help="flight_like, enav_like")]
-HeuristicOption = Annotated[str | None, typer.Option("--heuristic", help="none, sobel")]
+HeuristicOption = Annotated[
+    str | None, typer.Option("--heuristic", help="none, failures, sobel, network, oracle")
+]
 WorldOption = Annotated[str | None, typer.Option("--world", help="kinematic")]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")

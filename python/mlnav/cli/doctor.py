@@ -29,7 +29,7 @@ def doctor_command(
     ] = Path("out"),
     as_json: JsonOption = False,
 ) -> None:
-    """Check the installation: versions, compiled core, threads, output folder, terrains.
+    """Check the installation: versions, compiled core, threads, output folder, terrains, models.
 
     Exit code 0 when all is well, 1 when something that is needed is missing.
 
@@ -39,7 +39,7 @@ def doctor_command(
 
     mlnav doctor --json
     """
-    findings = [*_versions(), *_core_works(), _writable(out), *_terrains()]
+    findings = [*_versions(), *_core_works(), _writable(out), *_terrains(), *_models()]
     notes = {
         "threads": ", ".join(f"{k}={os.environ.get(k, 'unset')}" for k in _THREADS),
         "cpus": str(os.cpu_count()),
@@ -118,3 +118,26 @@ def _terrains() -> list[Finding]:
         ("recipes", bool(names), found),
         ("real terrains", True, ", ".join(real) or "none (set MLNAV_REAL_TERRAINS to a folder)"),
     ]
+
+
+def _models() -> list[Finding]:
+    from mlnav.risk import ModelError, model_folder, model_names, read_model
+
+    folder = model_folder()
+    findings: list[Finding] = []
+    good = []
+    for name in model_names():
+        try:
+            labels = read_model(folder / name).manifest.labels
+            good.append(f"{name} for {labels.checker}, {labels.limits}")
+        except ModelError as fault:
+            findings.append((f"model {name}", False, str(fault)))
+    if good:
+        findings.insert(0, ("models", True, f"{'; '.join(good)}; checksums hold"))
+    elif not findings:
+        findings.append(("models", True, f"none in {folder}"))
+    try:
+        runtime = f"onnxruntime {importlib.metadata.version('onnxruntime')}"
+    except importlib.metadata.PackageNotFoundError:
+        runtime = "onnxruntime is not installed: heuristic network plans as the baseline does"
+    return [("inference", True, runtime), *findings]

@@ -30,6 +30,7 @@ from mlnav.cli.common import (
     emit,
     output,
     point,
+    say,
 )
 
 
@@ -96,6 +97,10 @@ def plan_command(
         "paths_finite": result.paths_finite,
         "paths_tried": result.paths_tried,
         "chosen_rank": result.chosen_rank,
+        "risk_requested": result.risk_requested,
+        "risk_used": result.risk_used,
+        "evaluations_before_risk": result.evaluations_before_risk,
+        "events": list(cycle.events),
         "start_faults": sim.reason_names(result.start_reasons),
         "rejects": {k: v for k, v in result.rejects.items() if v},
         "timing_s": cycle.timing_s,
@@ -113,4 +118,6 @@ def plan_command(
             f" tried; {out / 'plan.png'}",
             soft_wrap=True,
         )
+        for event in cycle.events:
+            say(event)
     raise typer.Exit(OK if result.outcome in ("path", "goal_reached") else ENDED)

@@ -138,6 +138,8 @@ def traverse_command(
         emit(summary)
     else:
         _report(summary)
+    for event in summary["events"]["distinct"]:
+        say(event)
     if result.outcome == "interrupted":
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(OK if result.success else ENDED)
@@ -178,6 +180,11 @@ def _report(summary: dict[str, Any]) -> None:
             f" p95 {per_cycle['p95']:.0f}, max {per_cycle['max']}",
         )
         table.add_row("overthinks", f"{summary['overthinks']} ({summary['overthink_rate']:.0%})")
+        if summary["inferences"]:
+            table.add_row(
+                "risk maps",
+                f"{summary['inferences']} made, in use in {summary['risk_used']} cycles",
+            )
         table.add_row(
             "modelled flight time",
             f"{summary['modelled_flight_ace_s_per_cycle']:.2f} s a cycle"

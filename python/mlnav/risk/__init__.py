@@ -3,6 +3,24 @@
 A risk map only reorders and prices candidates; ACE alone decides safety.
 """
 
-from mlnav.risk.heuristics import Heuristic, NoRisk, RiskMap, SobelRisk, make_heuristic
+from mlnav.risk.base import Heuristic, RiskMap
+from mlnav.risk.heuristics import NoRisk, SobelRisk, make_heuristic
+from mlnav.risk.models import Manifest, Model, ModelError, model_folder, model_names, read_model
+from mlnav.risk.network import NetworkRisk
+from mlnav.risk.oracle import OracleRisk
 
-__all__ = ["Heuristic", "NoRisk", "RiskMap", "SobelRisk", "make_heuristic"]
+__all__ = [
+    "Heuristic",
+    "Manifest",
+    "Model",
+    "ModelError",
+    "NetworkRisk",
+    "NoRisk",
+    "OracleRisk",
+    "RiskMap",
+    "SobelRisk",
+    "make_heuristic",
+    "model_folder",
+    "model_names",
+    "read_model",
+]

@@ -1,60 +1,27 @@
-"""The heuristics that need no learning, and the lookup of all by name."""
+"""The heuristics that compute no more than an image filter, and the lookup of all by name."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mlnav import _core, config
-from mlnav.core import HeightMap, as_float32
-
-
-@dataclass(frozen=True, eq=False)
-class RiskMap:
-    """Risk by heading and place; its cells need not be those of the heightmap.
-
-    Attributes:
-        p: (bins, ny, nx) float32 in [0, 1); bin k is heading 2 pi k / bins, one bin is any heading.
-            Values that are not finite carry no information.
-        resolution_m: edge of a square cell.
-        origin_m: x, y of the centre of cell (0, 0), world frame.
-    """
-
-    p: NDArray[np.float32]
-    resolution_m: float
-    origin_m: tuple[float, float]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", as_float32("risk", self.p, 3))
-
-
-class Heuristic(Protocol):
-    """Predicts risk from the map that the planner sees."""
-
-    @property
-    def name(self) -> str:
-        """As in the configuration."""
-        ...
-
-    def risk(self, local_map: HeightMap) -> RiskMap | None:
-        """The risk map of a local map, or None for no opinion."""
-        ...
-
-    def max_cells(self, map_cells: int) -> int:
-        """Most values (bins x cells) that `risk` returns for a map of `map_cells` cells."""
-        ...
+from mlnav import _core
+from mlnav.config import Config, Network, Oracle, Sobel
+from mlnav.core import HeightMap
+from mlnav.risk.base import Heuristic, Pose, RiskMap
+from mlnav.risk.network import NetworkRisk
+from mlnav.risk.oracle import OracleRisk
 
 
 class NoRisk:
     """The baseline."""
 
     name = "none"
+    inferences = 0
 
-    def risk(self, local_map: HeightMap) -> RiskMap | None:
+    def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """No opinion."""
         return None
 
@@ -62,31 +29,94 @@ class NoRisk:
         """None."""
         return 0
 
+    def take_events(self) -> tuple[str, ...]:
+        """Nothing can go wrong."""
+        return ()
 
-@dataclass(frozen=True)
+
+class FailureRisk:
+    """Zero everywhere about the rover: the planner learns from failed poses alone."""
+
+    name = "failures"
+    BINS, CELLS, RESOLUTION_M = 16, 80, 0.2
+    """As the network's map, so that the two differ in nothing but foresight."""
+
+    def __init__(self) -> None:
+        self.inferences = 0
+        self._p = np.zeros((self.BINS, self.CELLS, self.CELLS), np.float32)
+
+    def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
+        """No risk, on cells that keep their place while the rover moves."""
+        self.inferences += 1
+        half = self.CELLS // 2
+        x, y = (
+            (math.floor(v / self.RESOLUTION_M) - half + 0.5) * self.RESOLUTION_M for v in pose[:2]
+        )
+        return RiskMap(self._p, self.RESOLUTION_M, (x, y))
+
+    def max_cells(self, map_cells: int) -> int:
+        """Those of its map."""
+        return self._p.size
+
+    def take_events(self) -> tuple[str, ...]:
+        """Nothing can go wrong."""
+        return ()
+
+
 class SobelRisk:
     """Mean squared Sobel gradient over a rover-sized kernel, the same for all headings."""
 
-    kernel_half_width_m: float = 1.2
     name = "sobel"
 
-    def risk(self, local_map: HeightMap) -> RiskMap | None:
+    def __init__(self, kernel_half_width_m: float = 1.2) -> None:
+        self._kernel_half_width_m = kernel_half_width_m
+        self.inferences = 0
+
+    def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """Risk on the heightmap's own cells, one bin."""
-        p = _core.sobel_risk(local_map.grid, self.kernel_half_width_m)
+        p = _core.sobel_risk(local_map.grid, self._kernel_half_width_m)
+        self.inferences += 1
         return RiskMap(p[np.newaxis], local_map.resolution_m, local_map.origin_m)
 
     def max_cells(self, map_cells: int) -> int:
         """As many as the map has."""
         return map_cells
 
+    def take_events(self) -> tuple[str, ...]:
+        """Nothing can go wrong."""
+        return ()
+
+
+def _sobel(config: Config) -> Heuristic:
+    assert isinstance(config.heuristic, Sobel)
+    return SobelRisk(config.heuristic.kernel_half_width_m)
+
+
+def _network(config: Config) -> Heuristic:
+    assert isinstance(config.heuristic, Network)
+    return NetworkRisk(config.heuristic, config.checker.name, config.limits.name)
+
+
+def _oracle(config: Config) -> Heuristic:
+    assert isinstance(config.heuristic, Oracle)
+    return OracleRisk(config.heuristic, config)
+
 
 # By name in the configuration; a new heuristic is one line here.
-_MAKERS: dict[str, Callable[[Any], Heuristic]] = {
-    "none": lambda section: NoRisk(),
-    "sobel": lambda section: SobelRisk(section.kernel_half_width_m),
+_MAKERS: dict[str, Callable[[Config], Heuristic]] = {
+    "none": lambda config: NoRisk(),
+    "failures": lambda config: FailureRisk(),
+    "sobel": _sobel,
+    "network": _network,
+    "oracle": _oracle,
 }
 
 
-def make_heuristic(section: config.Heuristic) -> Heuristic:
-    """The heuristic that a configuration names."""
-    return _MAKERS[section.name](section)
+def make_heuristic(config: Config) -> Heuristic:
+    """The heuristic that a configuration names.
+
+    Raises:
+        ModelError: the network's model is there and cannot be used.
+        ConfigError: the core refuses the oracle's checker.
+    """
+    return _MAKERS[config.heuristic.name](config)

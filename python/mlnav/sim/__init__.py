@@ -1,7 +1,7 @@
 """Simulation: worlds that a rover drives in, sensors that see them, and the traverse loop."""
 
 from mlnav.core import reason_names
-from mlnav.sim.endpoints import default_endpoints
+from mlnav.sim.endpoints import Screen, default_endpoints, drawn_endpoints, screen
 from mlnav.sim.loop import SimError, checked_point, one_cycle, start_pose, traverse
 from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
 from mlnav.sim.navigator import Cycle, Navigator
@@ -16,6 +16,7 @@ __all__ = [
     "KinematicWorld",
     "Motion",
     "Navigator",
+    "Screen",
     "Sensor",
     "SettledStates",
     "SimError",
@@ -24,8 +25,10 @@ __all__ = [
     "World",
     "checked_point",
     "default_endpoints",
+    "drawn_endpoints",
     "one_cycle",
     "reason_names",
+    "screen",
     "start_pose",
     "traverse",
     "zone_mask",

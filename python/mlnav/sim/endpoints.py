@@ -1,16 +1,20 @@
-"""A start and a goal for maps that name none."""
+"""Starts and goals for maps that name none: the farthest pair, or pairs drawn at random."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import HeightMap
 from mlnav.sim.loop import SimError
+from mlnav.sim.sensor import zone_mask
 from mlnav.terrain import Terrain
 
 SPACING_M = 0.5
@@ -20,6 +24,14 @@ CORE_HALF_WIDTH_M = 14.0
 """Half width of the square about the map's middle that points are chosen in."""
 
 HEADINGS = 8
+
+APART_M, APART_SHARE = 20.0, 0.6
+"""Drawn start and goal are this far apart, or this share of the usable extent if that is less."""
+
+FINE_MESH_M = 0.25
+"""Mean spacing of the source within 1 m of a point, beyond which ground is not rover-scale."""
+
+MESH_LAYER = "source_mesh_spacing_m"
 
 Point = tuple[float, float]
 
@@ -69,14 +81,14 @@ def default_endpoints(terrain: Terrain, config: Config) -> tuple[Point, Point]:
 
 def _lattice(terrain: Terrain) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     x_min, x_max, y_min, y_max = terrain.extent_m
+    return _line(x_min, x_max, CORE_HALF_WIDTH_M), _line(y_min, y_max, CORE_HALF_WIDTH_M)
 
-    def line(low: float, high: float) -> NDArray[np.float64]:
-        half = min(0.5 * (high - low), CORE_HALF_WIDTH_M)
-        steps = int(half / SPACING_M)
-        offsets = np.arange(-steps, steps + 1, dtype=np.float64)
-        return np.asarray(0.5 * (low + high) + SPACING_M * offsets, np.float64)
 
-    return line(x_min, x_max), line(y_min, y_max)
+def _line(low: float, high: float, half_m: float) -> NDArray[np.float64]:
+    """Lattice places within `half_m` of the middle of an interval."""
+    steps = int(min(0.5 * (high - low), half_m) / SPACING_M)
+    offsets = np.arange(-steps, steps + 1, dtype=np.float64)
+    return np.asarray(0.5 * (low + high) + SPACING_M * offsets, np.float64)
 
 
 def _farthest(points: NDArray[np.float64]) -> tuple[float, Point, Point] | None:
@@ -91,3 +103,179 @@ def _farthest(points: NDArray[np.float64]) -> tuple[float, Point, Point] | None:
     first, second = sorted((int(i), int(j)))
     (ax, ay), (bx, by) = outer[first].tolist(), outer[second].tolist()
     return float(distance[i, j]), (ax, ay), (bx, by)
+
+
+# ------------------------------------------------------------------------------------ drawn pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """Lattice points of a map that a rover could stand on, and which of them hang together.
+
+    Attributes:
+        x_m, y_m: lattice lines.
+        group: (ny, nx) number of the connected group of a point; 0 where no heading is safe, or
+            the point is not usable.
+        extent_m: longer side of what is usable.
+    """
+
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    group: NDArray[np.int32]
+    extent_m: float
+
+    def joined(self, a: Point, b: Point) -> bool:
+        """Whether the lattice points next to two points are of one group."""
+        first, second = self._group(a), self._group(b)
+        return first == second != 0
+
+    def _group(self, point: Point) -> int:
+        ix = int(np.argmin(np.abs(self.x_m - point[0])))
+        iy = int(np.argmin(np.abs(self.y_m - point[1])))
+        return int(self.group[iy, ix])
+
+
+def screen(terrain: Terrain, config: Config, size_m: float | None = None) -> Screen:
+    """A cheap look at where a rover could get to, by settling alone; no checker is asked.
+
+    On a 0.5 m lattice a point is passable where the settled rover keeps the configured limits at
+    any of 8 headings; passable points that touch, diagonals included, form groups. That neither
+    proves nor disproves a drive: ground between points and turns are not looked at. It keeps pairs
+    out that are hopeless from the start.
+
+    Args:
+        terrain: the ground.
+        config: rover and limits, and zones.
+        size_m: side of the square about the map's middle to look at; all of it by default. Where
+            the map tells how fine its source was (`source_mesh_spacing_m`), coarse ground is left
+            out in any case.
+
+    Raises:
+        SimError: nothing of the map is usable.
+    """
+    x_min, x_max, y_min, y_max = terrain.extent_m
+    half = math.inf if size_m is None else 0.5 * size_m
+    xs, ys = _line(x_min, x_max, half), _line(y_min, y_max, half)
+    gx, gy = np.meshgrid(xs, ys)
+    usable = _usable(terrain, config, gx, gy)
+    if not usable.any():
+        raise SimError(f"terrain {terrain.name!r}: no known, rover-scale ground in its middle")
+    headings = np.arange(HEADINGS) * (2.0 * math.pi / HEADINGS)
+    poses = np.column_stack(
+        [
+            np.repeat(gx[usable], HEADINGS),
+            np.repeat(gy[usable], HEADINGS),
+            np.tile(headings, int(usable.sum())),
+        ]
+    )
+    checker = _core.Checker.settle(config.rover_model())
+    checker.set_map(HeightMap.of(terrain).grid)
+    passable = np.zeros(gx.shape, np.bool_)
+    passable[usable] = (checker.reasons(poses) == 0).reshape(-1, HEADINGS).any(axis=-1)
+    group, _ = ndimage.label(passable, structure=np.ones((3, 3)))
+    extent = max(float(np.ptp(gx[usable])), float(np.ptp(gy[usable])))
+    return Screen(xs, ys, group.astype(np.int32), extent)
+
+
+Lay = Callable[[Point, Point], Terrain]
+
+
+def drawn_endpoints(
+    terrain: Terrain,
+    config: Config,
+    rng: np.random.Generator,
+    screened: Screen,
+    *,
+    apart_m: float | None = None,
+    lay: Lay | None = None,
+    size_m: float | None = None,
+) -> tuple[Terrain, Point, Point]:
+    """A random start and goal that are safe, far enough apart and not cut off from each other.
+
+    Both are points of one group of the screen. At the heading from start to goal the rover settles
+    within limits at both, and the configured checker passes the start, for no run begins where it
+    does not.
+
+    Args:
+        terrain: the ground.
+        config: rover, limits and checker.
+        rng: draws; the same state gives the same pair.
+        screened: `screen` of the terrain.
+        apart_m: least distance; by default 20 m, or 60 % of the usable extent if that is less.
+        lay: what is laid on the ground once start and goal are known (`with_rocks`); the pair must
+            then be safe and joined on that ground as well.
+        size_m: as for `screen`, of the ground with things laid on it.
+
+    Returns:
+        The ground to drive on, start and goal.
+
+    Raises:
+        SimError: no such pair was found.
+    """
+    least = min(APART_M, APART_SHARE * screened.extent_m) if apart_m is None else apart_m
+    gx, gy = np.meshgrid(screened.x_m, screened.y_m)
+    places = screened.group > 0
+    points, groups = np.column_stack([gx[places], gy[places]]), screened.group[places]
+    laid = 0
+    for _ in range(_TRIES if len(points) else 0):
+        i = int(rng.integers(len(points)))
+        far = np.hypot(*(points - points[i]).T) >= max(
+            least, 2.0 * config.traverse.goal_tolerance_m
+        )
+        choices = np.flatnonzero(far & (groups == groups[i]))
+        if not len(choices):
+            continue
+        (ax, ay), (bx, by) = points[i].tolist(), points[int(rng.choice(choices))].tolist()
+        start, goal = (ax, ay), (bx, by)
+        if not _safe_ends(terrain, config, start, goal):
+            continue
+        if lay is None:
+            return terrain, start, goal
+        ground = lay(start, goal)
+        laid += 1
+        if _safe_ends(ground, config, start, goal) and screen(ground, config, size_m).joined(
+            start, goal
+        ):
+            return ground, start, goal
+        if laid == _TRIES_LAID:
+            break
+    raise SimError(
+        f"terrain {terrain.name!r}: no safe start and goal at least {least:.1f} m apart"
+        " that hang together were found"
+        + (f" with what was laid on it in {laid} tries" if laid else "")
+    )
+
+
+_TRIES, _TRIES_LAID = 400, 20
+
+
+def _safe_ends(terrain: Terrain, config: Config, start: Point, goal: Point) -> bool:
+    heading = math.atan2(goal[1] - start[1], goal[0] - start[0])
+    settle = _core.Checker.settle(config.rover_model())
+    for (x, y), at_start in ((start, True), (goal, False)):
+        around = HeightMap.of(terrain.crop(x - 4.0, x + 4.0, y - 4.0, y + 4.0))
+        checkers = [settle, config.build_checker(around.z.size)] if at_start else [settle]
+        for checker in checkers:
+            checker.set_map(around.grid)
+            if checker.reasons(np.array([[x, y, heading]]))[0] != 0:
+                return False
+    return True
+
+
+def _usable(
+    terrain: Terrain, config: Config, gx: NDArray[np.float64], gy: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    usable = np.isfinite(terrain.height(gx, gy))
+    ix, iy = (
+        np.clip(np.floor((at - low) / terrain.resolution_m).astype(np.intp), 0, n - 1)
+        for at, low, n in zip((gx, gy), terrain.extent_m[::2], terrain.shape[::-1], strict=True)
+    )
+    forbidden = zone_mask(terrain, config.keep_out, config.keep_in)
+    if forbidden is not None:
+        usable &= forbidden[iy, ix] == 0
+    spacing = terrain.layers.get(MESH_LAYER)
+    if spacing is not None:
+        coarse = np.nan_to_num(spacing.astype(np.float64), nan=np.inf)
+        window = 2 * round(1.0 / terrain.resolution_m) + 1
+        usable &= ndimage.uniform_filter(np.minimum(coarse, 10.0), window)[iy, ix] <= FINE_MESH_M
+    return np.asarray(usable)

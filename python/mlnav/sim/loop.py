@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import reason_names
 from mlnav.sim.metrics import CycleRecord, TraverseResult
@@ -58,6 +57,7 @@ def traverse(
     Raises:
         SimError: start, goal or heading is missing, off the map, over unknown ground or not finite.
         ConfigError: the core refuses the configuration.
+        ModelError: the network's model is there and cannot be used.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
@@ -83,7 +83,7 @@ def one_cycle(
 
     Raises:
         SimError: as `traverse`.
-        ConfigError: likewise.
+        ConfigError, ModelError: likewise.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
@@ -224,7 +224,7 @@ class _Run:
             execution = world.execute(self._pose, motion)
             self._steered_per_m = motion.steered_after_per_m
             timing["drive"] = time.perf_counter() - begin
-        record = self._record(plan, execution, timing)
+        record = self._record(cycle, execution, timing)
         # From here on the cycle has happened, whatever interrupts what follows.
         self._pose, self._driven_m = record.end, record.driven_m
         self._faults = record.faults or record.start_faults
@@ -234,8 +234,9 @@ class _Run:
         return record
 
     def _record(
-        self, plan: _core.PlanResult, execution: Execution | None, timing: dict[str, float]
+        self, cycle: Cycle, execution: Execution | None, timing: dict[str, float]
     ) -> CycleRecord:
+        plan = cycle.result
         settled: dict[str, float | None] | None = None
         tilt = clearance = None
         track = np.empty((0, 3))
@@ -259,6 +260,10 @@ class _Run:
             paths_tried=plan.paths_tried,
             chosen_rank=plan.chosen_rank,
             path_cost=plan.path_cost,
+            risk_requested=plan.risk_requested,
+            risk_used=plan.risk_used,
+            evaluations_before_risk=plan.evaluations_before_risk,
+            inferences=cycle.inferences,
             rejects={k: v for k, v in plan.rejects.items() if v},
             end=self._pose if execution is None else execution.pose,
             driven_m=self._driven_m + (0.0 if execution is None else execution.driven_m),
@@ -266,6 +271,7 @@ class _Run:
             tilt_max_rad=tilt,
             clearance_min_m=clearance,
             faults=() if execution is None else execution.faults,
+            events=cycle.events,
             timing_s=timing,
             path=np.array(plan.path, np.float64).reshape(-1, 3),
             track=track,

@@ -46,6 +46,14 @@ class CycleRecord:
     paths_tried: int
     chosen_rank: int
     path_cost: float
+    risk_requested: bool
+    """The heuristic was asked on the way, the cheapest path having failed."""
+    risk_used: bool
+    """A risk map entered the costs, from the start or on the way."""
+    evaluations_before_risk: int
+    """ACE evaluations made when the heuristic was asked."""
+    inferences: int
+    """Risk maps computed in this cycle; one that still held from an earlier cycle is none."""
     rejects: Mapping[str, int]
     end: Pose
     driven_m: float
@@ -57,6 +65,8 @@ class CycleRecord:
     """Worst along the motion."""
     faults: tuple[str, ...]
     """Why the state at the end is unsafe; empty when it is safe."""
+    events: tuple[str, ...]
+    """What did not go as configured, in words; the run went on."""
     timing_s: Mapping[str, float]
     path: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
     """(n, 3) poses of the chosen path; for pictures, not recorded."""
@@ -82,6 +92,10 @@ class CycleRecord:
             "paths_tried": self.paths_tried,
             "chosen_rank": self.chosen_rank,
             "path_cost": self.path_cost,
+            "risk_requested": self.risk_requested,
+            "risk_used": self.risk_used,
+            "evaluations_before_risk": self.evaluations_before_risk,
+            "inferences": self.inferences,
             "rejects": dict(self.rejects),
             "end": list(self.end),
             "driven_m": self.driven_m,
@@ -89,6 +103,7 @@ class CycleRecord:
             "tilt_max_rad": self.tilt_max_rad,
             "clearance_min_m": self.clearance_min_m,
             "faults": list(self.faults),
+            "events": list(self.events),
             "timing_s": dict(self.timing_s),
         }
 
@@ -142,6 +157,7 @@ class TraverseResult:
                 if count:
                     rejects[reason] = rejects.get(reason, 0) + count
         found = [c for c in self.cycles if c.outcome == "path"]
+        events = [event for cycle in self.cycles for event in cycle.events]
         n = len(self.cycles)
         summary: dict[str, Any] = {
             "outcome": self.outcome,
@@ -172,8 +188,12 @@ class TraverseResult:
             "ace_floor_per_cycle": sum(c.ace_floor for c in found) / len(found) if found else None,
             "overthinks": overthinks,
             "overthink_rate": overthinks / n if n else None,
+            "risk_requested": sum(c.risk_requested for c in self.cycles),
+            "risk_used": sum(c.risk_used for c in self.cycles),
+            "inferences": sum(c.inferences for c in self.cycles),
             "rejects": rejects,
             "faults": list(self.faults),
+            "events": {"count": len(events), "distinct": list(dict.fromkeys(events))},
             "modelled_flight_ace_s": total * MODELLED_S_PER_EVALUATION,
             "modelled_flight_ace_s_per_cycle": (
                 total * MODELLED_S_PER_EVALUATION / n if n else None

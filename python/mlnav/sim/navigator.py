@@ -1,9 +1,12 @@
-"""One planning cycle as a rover runs it: sense, predict risk, plan."""
+"""One planning cycle as a rover runs it: sense, plan, and predict risk before or on the way."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.config import Config
@@ -20,15 +23,20 @@ class Cycle:
 
     Attributes:
         local_map: what the sensor gave.
-        risk: what the heuristic made of it.
+        risk: the map that the planner used; None where it was not asked for, or there was none.
         result: the planner's answer.
-        timing_s: wall time by stage, the planner's own stages included.
+        timing_s: wall time by stage, the planner's own stages included. `heuristic` is not part of
+            `plan`, whenever it was asked.
+        inferences: 1 where a risk map was computed, 0 where there was none, or an earlier one.
+        events: what the heuristic has to report, in words.
     """
 
     local_map: HeightMap
     risk: RiskMap | None
     result: _core.PlanResult
     timing_s: dict[str, float]
+    inferences: int
+    events: tuple[str, ...]
 
 
 class Navigator:
@@ -45,7 +53,7 @@ class Navigator:
             align_cells=config.planner.costmap.coarsening,
             keep_out=zone_mask(terrain, config.keep_out, config.keep_in),
         )
-        self.heuristic: Heuristic = make_heuristic(config.heuristic)
+        self.heuristic: Heuristic = make_heuristic(config)
         map_cells = self.sensor.max_cells
         risk_cells = self.heuristic.max_cells(map_cells)
         self.checker = config.build_checker(map_cells)
@@ -55,6 +63,10 @@ class Navigator:
             ),
             self.checker,
         )
+        # One that never has a map is not asked: the run is the baseline's to the last evaluation.
+        self._may_ask = risk_cells > 0
+        # Cycles to come for which a map is made up front, since the last ones needed it.
+        self._hard_ground = 0
 
     def cycle(self, pose: Pose, goal: tuple[float, float], steered_per_m: float = 0.0) -> Cycle:
         """Sense at a pose and plan from it towards the goal.
@@ -70,8 +82,17 @@ class Navigator:
         local_map = self.sensor.sense(pose)
         grid = local_map.grid
         sensed = time.perf_counter()
-        risk = self.heuristic.risk(local_map)
+        heuristic, inferences = self.heuristic, self.heuristic.inferences
+        settings = self._config.heuristic
+        on_demand = settings.policy == "on_failure" and self._may_ask and self._hard_ground == 0
+        risk = None if on_demand else heuristic.risk(local_map, pose)
         predicted = time.perf_counter()
+
+        def on_failure() -> tuple[NDArray[np.float32], float, tuple[float, float]] | None:
+            nonlocal risk
+            risk = heuristic.risk(local_map, pose)
+            return None if risk is None else (risk.p, risk.resolution_m, risk.origin_m)
+
         budget = self._config.traverse.ace_budget
         result = self.planner.plan(
             grid,
@@ -84,11 +105,28 @@ class Navigator:
             keep_out=local_map.keep_out,
             ace_budget=-1 if budget is None else budget,
             standing_curvature_per_m=steered_per_m,
+            risk_source=on_failure if on_demand else None,
         )
+        if result.risk_used and (result.risk_requested or result.paths_tried > 1):
+            self._hard_ground = settings.persist_cycles
+        else:
+            self._hard_ground = max(0, self._hard_ground - 1)
+        stages = dict(result.stage_s)
+        demanded = stages.pop("heuristic")
         timing = {
             "sense": sensed - begin,
-            "heuristic": predicted - sensed,
-            "plan": time.perf_counter() - predicted,
+            "heuristic": predicted - sensed + demanded,
+            "plan": time.perf_counter() - predicted - demanded,
         }
-        timing |= {f"plan.{stage}": seconds for stage, seconds in result.stage_s.items()}
-        return Cycle(local_map, risk, result, timing)
+        timing |= {f"plan.{stage}": seconds for stage, seconds in stages.items()}
+        events = heuristic.take_events()
+        if risk is not None and result.risk_refused:
+            events += ("heuristic: the planner refused the risk map; planned as the baseline does",)
+        return Cycle(
+            local_map,
+            risk if result.risk_used else None,
+            result,
+            timing,
+            heuristic.inferences - inferences,
+            events,
+        )

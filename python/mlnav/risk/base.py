@@ -1,0 +1,61 @@
+"""What a heuristic is, and what it gives the planner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav.core import HeightMap, as_float32
+
+Pose = tuple[float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class RiskMap:
+    """Risk by heading and place; its cells need not be those of the heightmap.
+
+    Attributes:
+        p: (bins, ny, nx) float32 in [0, 1]; bin k is heading 2 pi k / bins, one bin is any heading.
+            Values that are not finite carry no information.
+        resolution_m: edge of a square cell.
+        origin_m: x, y of the centre of cell (0, 0), world frame.
+    """
+
+    p: NDArray[np.float32]
+    resolution_m: float
+    origin_m: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", as_float32("risk", self.p, 3))
+
+
+class Heuristic(Protocol):
+    """Predicts risk from the map that the planner sees. One heuristic is one traverse."""
+
+    @property
+    def name(self) -> str:
+        """As in the configuration."""
+        ...
+
+    @property
+    def inferences(self) -> int:
+        """Maps that were computed so far; one that is handed out again does not count."""
+        ...
+
+    def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
+        """The risk map about a pose on a local map, or None for no opinion."""
+        ...
+
+    def max_cells(self, map_cells: int) -> int:
+        """Most values (bins x cells) that `risk` returns for a map of `map_cells` cells."""
+        ...
+
+    def take_events(self) -> tuple[str, ...]:
+        """What went wrong since this was last asked: each a line, 'heuristic: ...'.
+
+        What holds for the whole run is told once.
+        """
+        ...

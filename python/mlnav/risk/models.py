@@ -1,0 +1,189 @@
+"""Models on disk, a folder of model.onnx, manifest.json and card.md each; and where they ship.
+
+The manifest is the contract: what the network is fed, what it gives, and whose verdicts it learnt.
+Nothing here needs onnxruntime.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+MANIFEST, NETWORK = "manifest.json", "model.onnx"
+AUTO = "auto"
+
+Resolution = Annotated[float, Field(gt=0)]
+Cells = tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, le=4096)]]
+
+
+class ModelError(ValueError):
+    """A model is there and cannot be used; the message has its folder and what is wrong."""
+
+
+class _Part(BaseModel):
+    # Keys beyond the contract are let pass: all of its own are required, so none can be mistyped.
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class Input(_Part):
+    """(1, 2, ny, nx) float32: height above the datum, 0 where unknown; and 1 where known."""
+
+    name: str
+    channels: tuple[Literal["height_m"], Literal["known"]]
+    resolution_m: Resolution
+    cells: Cells
+    """(ny, nx)."""
+    datum: Literal["mean of the window's known heights"]
+
+
+class Output(_Part):
+    """(1, bins, ny, nx) float32 in [0, 1]; bin k is heading 2 pi k / bins."""
+
+    name: str
+    bins: Annotated[int, Field(ge=1, le=1024)]
+    resolution_m: Resolution
+    cells: Cells
+
+
+class Labels(_Part):
+    """Whose verdicts the network predicts."""
+
+    checker: str
+    limits: str
+
+
+class Manifest(_Part):
+    """manifest.json."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    name: str
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """Of model.onnx."""
+    opset: Annotated[int, Field(ge=1)]
+    input: Input
+    output: Output
+    labels: Labels
+    parameters: Annotated[int, Field(ge=0)]
+    macs: Annotated[int, Field(ge=0)]
+    """Multiplications and additions of one inference."""
+    training: dict[str, Any]
+    metrics: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _output_covers_input(self) -> Self:
+        ratio = self.ratio
+        if abs(self.output.resolution_m / self.input.resolution_m - ratio) > 1e-6 * ratio:
+            raise ValueError("an output cell must be a whole number of input cells")
+        if self.input.cells != tuple(ratio * n for n in self.output.cells):
+            raise ValueError("input and output must cover the same square")
+        return self
+
+    @property
+    def ratio(self) -> int:
+        """Input cells per output cell, each way."""
+        return max(1, round(self.output.resolution_m / self.input.resolution_m))
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model whose manifest and checksum hold.
+
+    Attributes:
+        folder: where it is, for messages.
+        manifest: what it says of itself.
+        network: the bytes of model.onnx, those that the checksum was taken of.
+    """
+
+    folder: str
+    manifest: Manifest
+    network: bytes
+
+
+def model_folder() -> Traversable:
+    """Where the shipped models are: in the installed package, or in the checkout it runs from."""
+    installed = importlib.resources.files("mlnav") / "data" / "models"
+    return installed if installed.is_dir() else Path(__file__).parents[3] / "models"
+
+
+def model_names() -> list[str]:
+    """Names of the shipped models, sorted."""
+    folder = model_folder()
+    if not folder.is_dir():
+        return []
+    return sorted(f.name for f in folder.iterdir() if f.is_dir() and not f.name.startswith("."))
+
+
+def read_manifest(folder: Traversable) -> Manifest:
+    """The manifest of a model.
+
+    Raises:
+        ModelError: there is none, or it does not validate.
+    """
+    try:
+        text = (folder / MANIFEST).read_bytes()
+    except OSError as fault:
+        raise ModelError(f"{folder}: no {MANIFEST} to read ({fault.strerror or fault})") from fault
+    try:
+        return Manifest.model_validate_json(text)
+    except ValidationError as fault:
+        faults = "; ".join(
+            ": ".join([*filter(None, [".".join(map(str, error["loc"]))]), error["msg"]])
+            for error in fault.errors()
+        )
+        raise ModelError(f"{folder}/{MANIFEST}: {faults}") from fault
+
+
+def read_model(folder: Traversable) -> Model:
+    """A model, its checksum verified.
+
+    Raises:
+        ModelError: as `read_manifest`; or the network cannot be read, or is not the one that the
+            manifest was written for.
+    """
+    manifest = read_manifest(folder)
+    try:
+        network = (folder / NETWORK).read_bytes()
+    except OSError as fault:
+        raise ModelError(f"{folder}: no {NETWORK} to read ({fault.strerror or fault})") from fault
+    found = hashlib.sha256(network).hexdigest()
+    if found != manifest.sha256:
+        raise ModelError(
+            f"{folder}/{NETWORK}: checksum {found[:12]}... is not the {manifest.sha256[:12]}... of"
+            f" {MANIFEST}; the file is damaged, or one of the two is of another model"
+        )
+    return Model(str(folder), manifest, network)
+
+
+def find_model(model: str, checker: str, limits: str) -> Traversable | None:
+    """The folder that a configuration means, or None where there is no such model.
+
+    Args:
+        model: 'auto' for the shipped model of the pair, the name of a shipped one, or a path.
+        checker: of the configuration.
+        limits: likewise.
+
+    Raises:
+        ModelError: 'auto', and a shipped manifest is faulty or two are for this pair.
+    """
+    shipped = model_folder()
+    if model == AUTO:
+        fitting = [
+            name
+            for name in model_names()
+            if read_manifest(shipped / name).labels == Labels(checker=checker, limits=limits)
+        ]
+        if len(fitting) > 1:
+            raise ModelError(
+                f"{shipped}: {' and '.join(fitting)} are both for {checker}, {limits};"
+                " name one (heuristic.model)"
+            )
+        return shipped / fitting[0] if fitting else None
+    if model in model_names():
+        return shipped / model
+    return Path(model) if Path(model).is_dir() else None

@@ -1,0 +1,277 @@
+"""The learned heuristic: a network that predicts the checker's verdicts, through ONNX Runtime.
+
+It may fail in any way without harm: the planner then does what the baseline does, and an event says
+why. Only a model that is there but is not what it says it is stops a run, before it starts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav.config import Network
+from mlnav.core import HeightMap
+from mlnav.risk.base import Pose, RiskMap
+from mlnav.risk.models import AUTO, Manifest, Model, ModelError, find_model, read_model
+
+SAME_RESOLUTION = 0.01
+"""Relative difference up to which a map's cells are taken for the network's."""
+
+MAP_RESOLUTION_M = (0.04, 0.13)
+"""Of maps that can be resampled: finer ones hide peaks between samples, coarser ones have none."""
+
+F32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The square that the network looks at.
+
+    Attributes:
+        z: (ny, nx) heights [m], NaN unknown or beyond the map.
+        resolution_m: edge of its cells.
+        origin_m: x, y of the centre of its cell (0, 0), world frame.
+    """
+
+    z: F32
+    resolution_m: float
+    origin_m: tuple[float, float]
+
+    def same_as(self, other: Window) -> bool:
+        """Same place, and same heights."""
+        apart_m = math.dist(self.origin_m, other.origin_m)
+        return (
+            self.resolution_m == other.resolution_m
+            and apart_m < 1e-3 * self.resolution_m  # the maps' corners are rounded sums
+            and np.array_equal(self.z, other.z, equal_nan=True)
+        )
+
+
+def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
+    """The network's window about a pose.
+
+    Its corner is a multiple of two output cells from a fixed point, so that it keeps its place
+    while the rover moves less, and the ground its phase in the network's cells. That point is the
+    map's corner where the map has the network's cells, which are then cut out as they are; else it
+    is the world's origin, and heights are interpolated at the cells' centres.
+    """
+    ny, nx = manifest.input.cells
+    align = 2 * manifest.ratio
+    res = local_map.resolution_m
+    if not _same_cells(res, manifest):
+        res = manifest.input.resolution_m
+        x0 = y0 = 0.5 * res
+        iy, ix = (_first(pose[i], res, n, align) for i, n in ((1, ny), (0, nx)))
+        xs, ys = x0 + res * np.arange(ix, ix + nx), y0 + res * np.arange(iy, iy + ny)
+        xy = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
+        z = local_map.grid.heights(np.ascontiguousarray(xy)).astype(np.float32).reshape(ny, nx)
+        return Window(z, res, (float(xs[0]), float(ys[0])))
+    x0, y0 = local_map.origin_m
+    iy, ix = (
+        _first(pose[i] - start + 0.5 * res, res, n, align)
+        for i, start, n in ((1, y0, ny), (0, x0, nx))
+    )
+    z = np.full((ny, nx), np.nan, np.float32)
+    rows, columns = local_map.shape
+    inside = (
+        slice(max(iy, 0), min(iy + ny, rows)),
+        slice(max(ix, 0), min(ix + nx, columns)),
+    )
+    part = local_map.z[inside]
+    if part.size:
+        z[
+            inside[0].start - iy : inside[0].stop - iy, inside[1].start - ix : inside[1].stop - ix
+        ] = part
+    return Window(z, res, (x0 + ix * res, y0 + iy * res))
+
+
+def network_input(z: F32) -> F32 | None:
+    """(ny, nx) heights, NaN unknown, as the network takes them, (1, 2, ny, nx).
+
+    Heights are above the mean of the known ones, 0 where unknown; the second channel is 1 where
+    known. Computed in float64, since maps may lie at any altitude. None where nothing is known.
+    """
+    known = np.isfinite(z)
+    if not known.any():
+        return None
+    wide = z.astype(np.float64)
+    datum = wide[known].mean()
+    return np.stack([np.where(known, wide - datum, 0.0), known])[np.newaxis].astype(np.float32)
+
+
+class NetworkRisk:
+    """Risk as a network predicts it from the heights around the rover."""
+
+    name = "network"
+
+    def __init__(self, settings: Network, checker: str, limits: str) -> None:
+        """Load the model that `settings` means for a checker and limits.
+
+        Raises:
+            ModelError: it is there and cannot be used: no manifest, a faulty one, another checksum,
+                or a network that is not what the manifest says.
+        """
+        self.inferences = 0
+        self._events: list[str] = []
+        self._told: set[str] = set()
+        self._kept: tuple[Window, RiskMap] | None = None
+        self._session: Any = None
+        self._manifest: Manifest | None = None
+        folder = find_model(settings.model, checker, limits)
+        if folder is None:
+            meant = (
+                ""
+                if settings.model == AUTO
+                else f" {settings.model!r} (a shipped name or a folder)"
+            )
+            pair = f" for {checker}, {limits}" if settings.model == AUTO else ""
+            self._tell_once(f"no model{meant}{pair}; planning as the baseline does")
+            return
+        model = read_model(folder)
+        labels = model.manifest.labels
+        if (labels.checker, labels.limits) != (checker, limits):
+            self._tell_once(
+                f"model {model.manifest.name} learnt {labels.checker}, {labels.limits},"
+                f" not {checker}, {limits}; used as asked"
+            )
+        self._session = _session(model, settings.threads)
+        if self._session is None:
+            self._tell_once(
+                "onnxruntime is not installed (extra 'onnx'); planning as the baseline does"
+            )
+            return
+        self._manifest = model.manifest
+
+    def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
+        """Risk on the network's window about the pose, from before where the window is the same."""
+        if self._manifest is None:
+            return None
+        res, (low, high) = local_map.resolution_m, MAP_RESOLUTION_M
+        if not (low <= res <= high or _same_cells(res, self._manifest)):
+            self._tell_once(
+                f"map cells of {res:g} m, the network takes {low:g} to {high:g} m;"
+                " planning as the baseline does"
+            )
+            return None
+        window = window_of(local_map, pose, self._manifest)
+        if self._kept is not None and window.same_as(self._kept[0]):
+            return self._kept[1]
+        p = self._inferred(window)
+        if p is None:
+            return None
+        res = window.resolution_m
+        inner = 0.5 * res * (self._manifest.ratio - 1)  # from an input cell's centre to an output's
+        x, y = window.origin_m
+        risk = RiskMap(p, res * self._manifest.ratio, (x + inner, y + inner))
+        self._kept = window, risk
+        return risk
+
+    def max_cells(self, map_cells: int) -> int:
+        """Those of the network's output."""
+        if self._manifest is None:
+            return 0
+        ny, nx = self._manifest.output.cells
+        return self._manifest.output.bins * ny * nx
+
+    def take_events(self) -> tuple[str, ...]:
+        """As the protocol says."""
+        events, self._events = tuple(self._events), []
+        return events
+
+    def _inferred(self, window: Window) -> F32 | None:
+        assert self._manifest is not None
+        inputs, output = self._manifest.input, self._manifest.output
+        ground = network_input(window.z)
+        if ground is None:
+            self._tell("nothing is known around the rover; planned as the baseline does")
+            return None
+        self.inferences += 1
+        try:
+            (result,) = self._session.run([output.name], {inputs.name: ground})
+        except Exception as fault:  # whatever a runtime raises, the rover plans on
+            self._tell(f"inference failed ({_short(fault)}); planned as the baseline does")
+            return None
+        shape = (1, output.bins, *output.cells)
+        if result.shape != shape:
+            self._tell(f"output of shape {result.shape}, not {shape}; planned as the baseline does")
+            return None
+        if not np.isfinite(result).all():
+            self._tell("output is not finite; planned as the baseline does")
+            return None
+        p: F32 = result[0]
+        return p
+
+    def _tell(self, event: str) -> None:
+        self._events.append(f"heuristic: {event}")
+
+    def _tell_once(self, event: str) -> None:
+        if event not in self._told:
+            self._told.add(event)
+            self._tell(event)
+
+
+def _same_cells(resolution_m: float, manifest: Manifest) -> bool:
+    return abs(resolution_m / manifest.input.resolution_m - 1.0) <= SAME_RESOLUTION
+
+
+def _first(position_m: float, resolution_m: float, cells: int, align: int) -> int:
+    """First of so many cells about a position from where cell 0 begins, a multiple of `align`."""
+    first = math.floor(position_m / resolution_m) - cells // 2
+    return (first + align // 2) // align * align
+
+
+def _session(model: Model, threads: int) -> Any:
+    """An inference session that holds to the manifest; None without onnxruntime.
+
+    Raises:
+        ModelError: the file is no network, or one with another input or output.
+    """
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.use_deterministic_compute = True
+    options.log_severity_level = 4  # faults come back as exceptions, nothing is printed
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    try:
+        session = onnxruntime.InferenceSession(
+            model.network, options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as fault:  # onnxruntime's own exceptions share no base but this
+        raise ModelError(f"{model.folder}: not a usable network: {_short(fault)}") from fault
+    inputs, output = model.manifest.input, model.manifest.output
+    _hold(model, "input", session.get_inputs(), inputs.name, (len(inputs.channels), *inputs.cells))
+    _hold(model, "output", session.get_outputs(), output.name, (output.bins, *output.cells))
+    return session
+
+
+def _hold(model: Model, side: str, found: list[Any], name: str, shape: tuple[int, ...]) -> None:
+    """Refuse a network whose one input or output is not the manifest's.
+
+    The first dimension, the batch, may be open.
+    """
+    wanted = f"{name!r} tensor(float) {[1, *shape]}"
+    has = ", ".join(f"{a.name!r} {a.type} {a.shape}" for a in found) or "none"
+    fits = (
+        len(found) == 1
+        and found[0].name == name
+        and found[0].type == "tensor(float)"
+        and len(found[0].shape) == 1 + len(shape)
+        and (found[0].shape[0] == 1 or not isinstance(found[0].shape[0], int))
+        and tuple(found[0].shape[1:]) == shape
+    )
+    if not fits:
+        raise ModelError(f"{model.folder}: {side} by the manifest: {wanted}; of the network: {has}")
+
+
+def _short(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:200]}"
