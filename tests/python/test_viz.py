@@ -5,11 +5,14 @@ import pytest
 from PIL import Image
 
 from mlnav import viz
-from mlnav.config import Config
+from mlnav.bench.compare import Comparison, Entry, contenders
+from mlnav.bench.compare_report import report
+from mlnav.config import Config, names_of
 from mlnav.sim import one_cycle, traverse
 from mlnav.sim.explain import explain
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
+from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from mlnav.viz.relief import hillshade, relief_image, window
 from mlnav.viz.traverse import numbers
 
@@ -248,3 +251,91 @@ def test_a_checkers_timid_rejection_is_called_so() -> None:
     told = explain(terrain, config, ON_A_ROCK)
     assert (told.safe, told.settled_faults) == (False, ())
     assert "timid" in text_of(viz.explain_figure(terrain, told, config))
+
+
+# --------------------------------------------------------------------------------------- comparison
+
+
+def test_contenders_have_colours_of_their_own() -> None:
+    usual = contender_colours({"none": "none", "sobel": "sobel"})
+    assert usual["sobel"] == contender_colours({"sobel": "sobel"})["sobel"]
+    many = {f"{p}+{h}": h for p in "abcd" for h in ("none", "sobel", "oracle")}
+    assert len(set(contender_colours(many).values())) >= 9
+
+
+def test_compare_figure(tmp_path) -> None:
+    pair = contenders(
+        Config().replaced(checker="fixed_box", limits="enav_like"), ["enav"], ["none", "sobel"]
+    )
+    grounds = [Entry("a_very_long_name_of_a_map +.10", "x"), Entry("10/.07", "10/.07")]
+    rng = np.random.default_rng(0)
+    runs = []
+    for entry in grounds:
+        for k in range(3):
+            for contender in pair:
+                counts = rng.integers(20, 400, 12).tolist()
+                failed = k == 2 and contender is pair[0]
+                zeros = [0] * 12
+                runs.append(
+                    {
+                        "entry": entry.label,
+                        "pair": k,
+                        "config": contender.digest,
+                        "outcome": "stuck" if failed else "goal_reached",
+                        "success": not failed,
+                        "cycles": 12,
+                        "driven_m": 12.0,
+                        "inefficiency": None if failed else 0.1 * k,
+                        "ace_evaluations": sum(counts),
+                        "evaluations": counts,
+                        "events": {"count": 0, "distinct": []},
+                        "timing": {"stage_s": {"heuristic": 0.01, "plan": 0.05}},
+                        "by_cycle": {
+                            "floor": [22] * 12,
+                            "rejected": zeros,
+                            "inferences": zeros,
+                            "risk_used": zeros,
+                            "ranked_again": zeros,
+                        },
+                    }
+                )
+    summary = report(Comparison(Config(), pair, grounds, 3), runs)
+    viz.save_figure(compare_figure(summary, runs), tmp_path / "compare.png", dpi=60)
+    assert image_of(tmp_path / "compare.png").width > 400
+    # nobody ever moved
+    still = [
+        r | {"evaluations": [], "cycles": 0, "success": False, "inefficiency": None}
+        | {"by_cycle": {k: [] for k in r["by_cycle"]}, "ace_evaluations": 0, "driven_m": 0.0}
+        for r in runs
+    ]  # fmt: skip
+    summary = report(Comparison(Config(), pair, grounds, 3), still)
+    viz.save_figure(compare_figure(summary, still), tmp_path / "still.png", dpi=40)
+
+
+def test_state_figure_of_all_heuristics(rocky: Terrain, tmp_path) -> None:
+    base = Config().replaced(checker="fixed_box", limits="enav_like")
+    pose, goal = (20.0, 26.0, 0.4), (44.0, 26.0)
+    views = [
+        view(name, rocky, base.replaced(heuristic=name), pose, goal, 0.0)
+        for name in names_of("heuristic")
+    ]
+    risks = {v.name: v.risk for v in views}
+    assert risks["none"] is None
+    assert len(risks["sobel"].p) == 1
+    assert len(risks["oracle"].p) == 16  # asked for the picture, needed or not
+    figure = state_figure(rocky, views, pose, goal, "a title", "a note")
+    viz.save_figure(figure, tmp_path / "state.png", dpi=50)
+    assert image_of(tmp_path / "state.png").width > 400
+
+
+def test_state_figure_where_nothing_can_be_planned(rocky: Terrain, tmp_path) -> None:
+    hole = np.array(rocky.z)
+    hole[240:280, 180:220] = np.nan
+    terrain = rocky.with_heights(hole)
+    config = Config().replaced(checker="fixed_box", limits="enav_like")
+    pose, goal = (20.0, 26.0, 0.0), (44.0, 26.0)
+    views = [view(n, terrain, config, pose, goal, float("inf")) for n in ("a", "b")]
+    assert views[0].cycle.result.outcome == "start_unsafe"
+    viz.save_figure(
+        state_figure(terrain, views, pose, goal, "t", "n"), tmp_path / "state.png", dpi=50
+    )

@@ -26,6 +26,7 @@ from mlnav.cli.common import (
     emit,
     output,
     progress_bar,
+    say,
 )
 
 app = typer.Typer(
@@ -265,6 +266,65 @@ def traverses_command(
         _print_traverses(rows)
 
 
+@app.command("instructions")
+def instructions_command(
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--model", metavar="DIR", help="A network's folder; the shipped ones if none."
+        ),
+    ] = None,
+    networks_only: Annotated[
+        bool, typer.Option("--networks-only", help="Keep the shipped counts of all the rest.")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="DIR", help="For builds, which are kept; else temporary."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Where the counts go.")
+    ] = Path("out/instructions.json"),
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Count instructions of planner stages, poses and networks: what `compare` takes for flight.
+
+    Everything is built twice, without and with vectors, and run under valgrind's callgrind, which
+    takes minutes. A network is turned into C by emx-onnx-cgen and has to compute what onnxruntime
+    does. `compare` reads the file that ships, python/mlnav/bench/instructions.json.
+
+    **Examples**
+
+    mlnav bench instructions
+
+    mlnav bench instructions --networks-only --model out/models/small --json
+    """
+    import tempfile
+
+    from mlnav.bench.counting import count
+    from mlnav.bench.instructions import load_instructions, shipped_counts
+    from mlnav.io import write_json
+    from mlnav.risk import model_folder, model_names, read_model
+
+    if out.exists() and not force:
+        raise RefusedError(f"{out} is there: pass --force to replace it, or --out")
+    shipped = [model_folder() / name for name in model_names()]
+    models = [read_model(f) for f in (model or shipped)]
+    kept = shipped_counts() if networks_only else None
+    if networks_only and kept is None:
+        raise RefusedError("--networks-only: no counts are shipped")
+    with tempfile.TemporaryDirectory(prefix="mlnav-") as temporary:
+        report = count(models, folder or Path(temporary), kept, say)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_json(out, report)
+    load_instructions(out)
+    if as_json:
+        emit(report)
+    else:
+        _print_instructions(report)
+        output.print(f"written: {out}", soft_wrap=True)
+
+
 def _print_soundness(report: dict[str, Any]) -> None:
     from rich.table import Table
 
@@ -404,3 +464,41 @@ def _print_traverses(rows: list[dict[str, Any]]) -> None:
         )
     output.print("ACE evaluations a cycle, over all cycles; success with 95 % Wilson interval")
     output.print(table)
+
+
+def _print_instructions(report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from mlnav.bench.instructions import PER_S
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("instructions")
+    for name in ("scalar", "ms", "vectorised", "ms"):
+        table.add_column(name, justify="right", no_wrap=True)
+    builds = (report, report["vectorised"])
+    rates = PER_S["rad750_class"], PER_S["hpsc_class"]
+
+    def row(label: str, values: list[float]) -> None:
+        cells = [(f"{v:,.0f}", f"{1e3 * v / r:.4g}") for v, r in zip(values, rates, strict=True)]
+        table.add_row(label, *cells[0], *cells[1])
+
+    for name, value in report["stages"].items():
+        if not isinstance(value, dict):
+            row(name, [b["stages"][name] for b in builds])
+    for checker in report["stages"]["set_map"]:
+        row(f"set_map {checker}", [b["stages"]["set_map"][checker] for b in builds])
+    for checker, ends in report["checkers"].items():
+        for end in ends:
+            row(f"{checker} {end}", [b["checkers"][checker][end] for b in builds])
+    for name in report["network"]:
+        row(f"one map of {name}", [b["network"][name] for b in builds])
+    output.print(table)
+    for name, told in report["models"].items():
+        for build in ("scalar", "vectorised"):
+            t = told[build]
+            output.print(
+                f"{name}, {build}: {t['instructions_per_mac']:.2f} instructions a MAC,"
+                f" {t['as_generated']:,} with the generator's convolutions, within"
+                f" {t['max_difference']:.1e} of onnxruntime"
+            )
+    output.print(f"ms: {report['assumptions']}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mlnav import __version__
-from mlnav.cli import ace, bench, configuration, doctor, plan, terrain, traverse
+from mlnav.cli import ace, bench, compare, configuration, doctor, learn, plan, terrain, traverse
 from mlnav.cli.common import EXIT_CODES, Group
 
 app = typer.Typer(
@@ -49,8 +49,10 @@ def main(
 
 app.command("traverse", epilog=EXIT_CODES)(traverse.traverse_command)
 app.command("plan", epilog=EXIT_CODES)(plan.plan_command)
+app.command("compare", epilog=EXIT_CODES)(compare.compare_command)
 app.add_typer(ace.app, name="ace")
 app.add_typer(terrain.app, name="terrain")
 app.add_typer(configuration.app, name="config")
 app.add_typer(bench.app, name="bench")
+app.add_typer(learn.app, name="learn")
 app.command("doctor")(doctor.doctor_command)

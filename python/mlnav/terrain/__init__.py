@@ -2,6 +2,7 @@
 
 from mlnav.terrain.geotiff import read_geotiff, write_geotiff
 from mlnav.terrain.library import load, recipe_folder, recipe_names, shipped_recipe
+from mlnav.terrain.overlay import with_rocks
 from mlnav.terrain.recipes import (
     Recipe,
     benchmark_class,
@@ -28,5 +29,6 @@ __all__ = [
     "recipe_folder",
     "recipe_names",
     "shipped_recipe",
+    "with_rocks",
     "write_geotiff",
 ]

@@ -56,10 +56,10 @@ def plan_figure(
     axes.set_xlim(x_min, x_max)
     axes.set_ylim(y_min, y_max)
     if ranked:
-        _candidates(axes, lines, verdicts)
-        _chosen(axes, cycle, config, pose)
+        draw_candidates(axes, lines, verdicts)
+        draw_chosen(axes, cycle, config, pose)
     draw_rover(axes, config.rover, pose)
-    _goal_arrow(axes, pose, goal)
+    draw_goal_arrow(axes, pose, goal)
     style.scale_bar(axes)
     if ranked:
         _legend(axes, verdicts)
@@ -88,7 +88,8 @@ def _why(result: Any) -> str:
     return "   ·   rejects: " + ", ".join(f"{k} {v}" for k, v in rejects.items()) if rejects else ""
 
 
-def _candidates(axes: Axes, lines: list[Any], verdicts: Any) -> None:
+def draw_candidates(axes: Axes, lines: list[Any], verdicts: Any) -> None:
+    """Candidates, a colour a verdict."""
     for verdict, (_, colour, width, opacity, order) in _LOOKS.items():
         chosen = [lines[i] for i in np.flatnonzero(verdicts == verdict)]
         axes.add_collection(
@@ -97,7 +98,8 @@ def _candidates(axes: Axes, lines: list[Any], verdicts: Any) -> None:
         )
 
 
-def _chosen(axes: Axes, cycle: Cycle, config: Config, pose: tuple[float, float, float]) -> None:
+def draw_chosen(axes: Axes, cycle: Cycle, config: Config, pose: tuple[float, float, float]) -> None:
+    """The path that passed with its wheel tracks, and what of it is committed."""
     result = cycle.result
     path = np.asarray(result.path).reshape(-1, 3)
     if result.outcome != "path" or len(path) < 2:
@@ -115,7 +117,8 @@ def _chosen(axes: Axes, cycle: Cycle, config: Config, pose: tuple[float, float, 
         )
     axes.plot(path[:, 0], path[:, 1], color="#201a18", linewidth=4.2, alpha=0.8, zorder=8)
     axes.plot(path[:, 0], path[:, 1], color=style.CHOSEN, linewidth=2.4, zorder=9)
-    axes.plot(path[:, 0], path[:, 1], ".", color="#ffffff", markersize=3.2, zorder=10)
+    dots = path[:: -(-len(path) // 32)]
+    axes.plot(dots[:, 0], dots[:, 1], ".", color="#ffffff", markersize=3.2, zorder=10)
     if result.length_m:
         reach = np.hypot(path[:, 0] - pose[0], path[:, 1] - pose[1])
         end = np.hypot(result.commit_end[0] - pose[0], result.commit_end[1] - pose[1])
@@ -138,7 +141,10 @@ def _chosen(axes: Axes, cycle: Cycle, config: Config, pose: tuple[float, float, 
     )
 
 
-def _goal_arrow(axes: Axes, pose: tuple[float, float, float], goal: tuple[float, float]) -> None:
+def draw_goal_arrow(
+    axes: Axes, pose: tuple[float, float, float], goal: tuple[float, float]
+) -> None:
+    """The goal, or where it lies beyond the picture."""
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
     if x0 < goal[0] < x1 and y0 < goal[1] < y1:
         style.marker(axes, *goal, "*", style.GOAL, "goal")
@@ -159,7 +165,7 @@ def _goal_arrow(axes: Axes, pose: tuple[float, float, float], goal: tuple[float,
     axes.annotate(
         f"goal {distance:.0f} m",
         tuple(tip - 0.5 * direction),
-        xytext=(0, 9),
+        xytext=(0, -17 if tip[1] > y1 - 0.15 * (y1 - y0) else 9),
         textcoords="offset points",
         fontsize=8.5,
         color="#ffffff",

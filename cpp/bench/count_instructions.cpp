@@ -1,0 +1,323 @@
+// Instructions of the planner's stages and of pose evaluations: what modelled flight time is made of. Counts under
+// callgrind only, which writes a dump for each. Its trigger reads "<name> <how many>", its total is all of theirs:
+//   valgrind --tool=callgrind --collect-atstart=no count_instructions WINDOW...
+// WINDOW: a file of raw float32, the square local map of 0.1 m that a planner gets, the rover in its middle.
+// `mlnav bench instructions` makes windows, runs this and reads the dumps.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mlnav/ground/features.hpp"
+#include "mlnav/plan/enav.hpp"
+#include "mlnav/safety/fixed_box.hpp"
+#include "mlnav/safety/settle_checker.hpp"
+#include "mlnav/safety/verified.hpp"
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else  // it still builds, and says that it counts nothing
+#define RUNNING_ON_VALGRIND 0
+#define CALLGRIND_TOGGLE_COLLECT static_cast<void>(0)
+#define CALLGRIND_DUMP_STATS_AT(name) static_cast<void>(name)
+#endif
+
+namespace {
+
+using namespace mlnav;
+
+constexpr double kResolution_m = 0.1;
+constexpr int kCyclesPerWindow = 3;
+// A cycle that finds no path goes on for thousands of poses that differ little.
+constexpr std::int64_t kBudget = 400;
+// Enough to come past the start pose: all other stages run before the second evaluation.
+constexpr std::int64_t kNoSearch = 1;
+
+bool counting = false;
+
+// Returns what it was before.
+bool count(bool on) {
+  if (on != counting) CALLGRIND_TOGGLE_COLLECT;
+  return std::exchange(counting, on);
+}
+
+// What was counted since the last dump was so many times this.
+void dump(const std::string& name, std::size_t times) {
+  const std::string trigger = name + " " + std::to_string(times);
+  CALLGRIND_DUMP_STATS_AT(trigger.c_str());
+}
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "count_instructions: %s\n", what);
+  std::exit(1);
+}
+
+// Hands every question on, uncounted, and keeps the stances: those that failed, those that passed.
+class Recorder final : public AceChecker {
+ public:
+  explicit Recorder(AceChecker* inner) : inner_(inner) {}
+  Status set_map(const GridView& map) noexcept override { return inner_->set_map(map); }
+  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override {
+    const bool was = count(false);
+    const bool safe = inner_->is_safe(stance, reasons);
+    stances[safe ? 1 : 0].push_back(stance);
+    count(was);
+    return safe;
+  }
+  AceReport report(const Stance& stance) const noexcept override { return inner_->report(stance); }
+  const RoverModel& model() const noexcept override { return inner_->model(); }
+
+  mutable std::vector<Stance> stances[2];
+
+ private:
+  AceChecker* inner_;
+};
+
+// The planner asks its clock when a stage begins and when it ends. Here the k-th such interval takes 2^k, so that
+// the time of a stage tells which intervals are its own; those that are wanted are counted.
+struct Meter {
+  using Intervals = std::uint64_t;  // bit k: the k-th
+
+  Intervals wanted = 0;
+  bool between = false;  // what lies between intervals is counted, too
+  int calls = 0;
+  double time = 0.0;
+
+  static double now(void* context) {
+    Meter& meter = *static_cast<Meter*>(context);
+    const int interval = meter.calls / 2;
+    const bool begins = meter.calls++ % 2 == 0;
+    if (!begins) meter.time += static_cast<double>(Intervals{1} << interval);
+    count(begins ? (meter.wanted >> interval & 1) != 0 : meter.between);
+    return meter.time;
+  }
+};
+
+struct Window {
+  std::vector<float> z;
+  GridView view;
+  std::vector<float> risk;  // what a network would give: 16 headings, 80 x 80 cells of 0.2 m
+  RiskView risk_view;
+};
+
+void read_window(const char* path, Window* window) {
+  std::FILE* file = std::fopen(path, "rb");
+  if (file == nullptr) fail("cannot read a window");
+  float z = 0.0F;
+  while (std::fread(&z, sizeof z, 1, file) == 1) window->z.push_back(z);
+  std::fclose(file);
+  const int side = static_cast<int>(std::sqrt(static_cast<double>(window->z.size())));
+  window->view = {window->z.data(), side, side, 0.0, 0.0, kResolution_m};
+  if (validate(window->view) != Status::kOk || window->view.cells() != window->z.size()) {
+    fail("a window is no square of heights");
+  }
+}
+
+// Sobel risk, which is counted, for all headings.
+void make_risk(Window* window) {
+  const GridView& map = window->view;
+  std::vector<double> scratch(sobel_scratch_doubles(map.nx, map.ny));
+  std::vector<float> sobel(map.cells());
+  count(true);
+  sobel_risk(map, {}, scratch.data(), sobel.data());
+  count(false);
+  constexpr int kBins = 16, kSide = 80;
+  const double res = 2 * kResolution_m;
+  const double first = 0.5 * (map.center_x_m(map.nx - 1) - res * (kSide - 1));
+  for (int bin = 0; bin < kBins; ++bin) {
+    for (int iy = 0; iy < kSide; ++iy) {
+      for (int ix = 0; ix < kSide; ++ix) {
+        CellIndex cell;
+        if (!cell_of(map, first + ix * res, first + iy * res, &cell)) fail("a window is too small");
+        window->risk.push_back(sobel[static_cast<std::size_t>(cell.iy * map.nx + cell.ix)]);
+      }
+    }
+  }
+  window->risk_view = {window->risk.data(), kBins, kSide, kSide, first, first, res};
+}
+
+struct Case {
+  const Window* window;
+  PlanRequest request;
+};
+
+// From the middle of each window to goals beyond its edge, as in most cycles of a traverse.
+std::vector<Case> make_cases(const std::vector<Window>& windows) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  std::vector<Case> cases;
+  for (const Window& window : windows) {
+    const double middle = 0.5 * window.view.center_x_m(window.view.nx - 1);
+    for (int i = 0; i < kCyclesPerWindow; ++i) {
+      PlanRequest request;
+      request.map = window.view;
+      request.pose = {middle + unit(random), middle + unit(random), kPi * unit(random)};
+      const double bearing = request.pose.heading_rad + 30 * kDeg * unit(random);
+      request.goal = {middle + 25 * std::cos(bearing), middle + 25 * std::sin(bearing)};
+      cases.push_back({&window, request});
+    }
+  }
+  return cases;
+}
+
+// A checker with the planner in front of it, and what is counted about them.
+class Bench {
+ public:
+  Bench(std::string checker_name, std::string limits, std::string step, AceChecker* checker,
+        const std::vector<Case>& cases)
+      : checker_name_(std::move(checker_name)),
+        limits_(std::move(limits)),
+        step_(std::move(step)),
+        checker_(checker),
+        recorder_(checker) {
+    EnavConfig config;
+    config.tree.ace_step_m = std::atof(step_.c_str());
+    config.max_map_cells = 0;
+    for (const Case& c : cases) {
+      config.max_map_cells = std::max(config.max_map_cells, c.request.map.cells());
+    }
+    memory_.resize(EnavPlanner::memory_required(config));
+    Arena arena(memory_.data(), memory_.size());
+    if (!planner_.init(config, &recorder_, &arena).ok()) fail("the planner does not start");
+    for (const Case& c : cases) {  // those that get past the start pose
+      run(c, false, kNoSearch, Meter{});
+      if (result_.outcome != Outcome::kStartUnsafe) cases_.push_back(c);
+    }
+  }
+
+  void set_map() {
+    for (const Case& c : cases_) {
+      count(true);
+      checker_->set_map(c.request.map);
+      count(false);
+    }
+    dump("set_map/" + checker_name_, cases_.size());
+  }
+
+  // Of poses that the planner asks for, without a risk map.
+  void evaluations() {
+    std::vector<std::vector<Stance>> asked[2];
+    for (const Case& c : cases_) {
+      for (auto& stances : recorder_.stances) stances.clear();
+      run(c, false, kBudget, Meter{});
+      for (const int safe : {0, 1}) asked[safe].push_back(recorder_.stances[safe]);
+    }
+    for (const int safe : {0, 1}) {
+      std::size_t times = 0;
+      for (std::size_t i = 0; i < cases_.size(); ++i) {
+        checker_->set_map(cases_[i].request.map);
+        Reasons reasons = 0;
+        count(true);
+        for (const Stance& stance : asked[safe][i]) checker_->is_safe(stance, &reasons);
+        count(false);
+        times += asked[safe][i].size();
+      }
+      dump(checker_name_ + "/" + limits_ + (safe != 0 ? " pass" : " reject"), times);
+    }
+  }
+
+  void stages() {
+    stage("costmap", kStageCostmap, false);
+    stage("price", kStageRisk, true);
+    for (const bool risk : {false, true}) {
+      const std::string mark = (risk ? "_risk_" : "_") + step_;
+      stage("cost_to_go", kStageCostToGo, risk);
+      stage("rank" + mark, kStageRank, risk);
+      search("search" + mark, risk);
+    }
+    Meter rest;
+    rest.between = true;
+    for (const Case& c : cases_) run(c, false, kNoSearch, rest);
+    dump("other", cases_.size());
+  }
+
+ private:
+  void run(const Case& c, bool risk, std::int64_t budget, Meter meter) {
+    PlanRequest request = c.request;
+    if (risk) request.risk = &c.window->risk_view;
+    request.ace_budget = budget;
+    request.clock = {Meter::now, &meter};
+    planner_.reset();
+    count(meter.between);
+    const Status status = planner_.plan(request, &result_);
+    count(false);
+    if (status != Status::kOk) fail("the planner refused a request");
+  }
+
+  void run_stage(const Case& c, bool risk, std::int64_t budget, Stage stage,
+                 Meter::Intervals without) {
+    run(c, risk, budget, Meter{});  // which intervals are the stage's?
+    Meter meter;
+    meter.wanted = static_cast<Meter::Intervals>(result_.telemetry.stage_s[stage]) & ~without;
+    run(c, risk, budget, meter);
+  }
+
+  void stage(const std::string& name, Stage stage, bool risk) {
+    for (const Case& c : cases_) run_stage(c, risk, kNoSearch, stage, 0);
+    dump(name, cases_.size());
+  }
+
+  // Going down the list, a path that is tried, without evaluations. The first interval is set_map and the start.
+  void search(const std::string& name, bool risk) {
+    std::size_t paths = 0;
+    for (const Case& c : cases_) {
+      run_stage(c, risk, kBudget, kStageAce, 1);
+      paths += static_cast<std::size_t>(result_.telemetry.paths_tried);
+    }
+    dump(name, paths);
+  }
+
+  std::string checker_name_, limits_, step_;
+  AceChecker* checker_;
+  Recorder recorder_;
+  std::vector<Case> cases_;
+  std::vector<char> memory_;
+  EnavPlanner planner_;
+  PlanResult result_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (RUNNING_ON_VALGRIND == 0) {
+    std::puts("counts under valgrind's callgrind only: mlnav bench instructions --help");
+    return 0;
+  }
+  std::vector<Window> windows(static_cast<std::size_t>(argc - 1));
+  std::size_t most_cells = 0;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    read_window(argv[i + 1], &windows[i]);
+    make_risk(&windows[i]);
+    most_cells = std::max(most_cells, windows[i].view.cells());
+  }
+  dump("sobel", windows.size());
+
+  RoverModel enav_like;
+  enav_like.limits = SafetyLimits::enav_like();
+  const RoverModel flight_like;
+  std::vector<char> memory(FixedBoxChecker::memory_required(most_cells));
+  Arena arena(memory.data(), memory.size());
+  FixedBoxChecker fixed_box;
+  VerifiedChecker verified;
+  SettleChecker settle;
+  if (!fixed_box.init(enav_like, {}, most_cells, &arena).ok() ||
+      !verified.init(flight_like, {}).ok() || !settle.init(flight_like).ok()) {
+    fail("a checker does not start");
+  }
+  const std::vector<Case> cases = make_cases(windows);
+  static Bench benches[] = {{"fixed_box", "enav_like", "0.25", &fixed_box, cases},
+                            {"verified", "flight_like", "0.10", &verified, cases},
+                            {"settle", "flight_like", "0.10", &settle, cases}};
+  for (Bench& bench : benches) {
+    bench.set_map();
+    bench.evaluations();
+  }
+  benches[0].stages();
+  benches[1].stages();
+  return 0;
+}

@@ -1,0 +1,500 @@
+"""Contenders on the same terrains, starts and goals: planners times heuristics, paired."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlnav import _core
+from mlnav.bench.runner import Key, Progress, Record, run_recorded
+from mlnav.bench.traverses import config_digest, run_record
+from mlnav.config import Config, ConfigError, Network, parse_config
+from mlnav.io import read_jsonl
+from mlnav.risk.models import Manifest, find_model, read_manifest
+from mlnav.sim import (
+    CycleRecord,
+    Motion,
+    Navigator,
+    Screen,
+    default_endpoints,
+    drawn_endpoints,
+    screen,
+    traverse,
+)
+from mlnav.terrain import Terrain, load, with_rocks
+
+Point = tuple[float, float]
+
+GEOTIFF = (".tif", ".tiff")
+_RECIPE = (".yaml", ".yml")
+
+_PAIR, _STATE = 64, 65
+"""First numbers of spawn keys: of drawn start-goal pairs, and of sampled states."""
+
+
+class CompareError(ValueError):
+    """A comparison cannot be made; the message says why."""
+
+
+# ------------------------------------------------------------------------------- what is compared
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A ground that pairs are driven on.
+
+    Attributes:
+        label: its name in reports.
+        spec: what `terrain.load` takes.
+        cfa: rocks laid on it, of a GeoTIFF.
+    """
+
+    label: str
+    spec: str
+    cfa: float = 0.0
+
+    @property
+    def drawn(self) -> bool:
+        """Whether start-goal pairs are drawn on one map, rather than each with its own terrain."""
+        return Path(self.spec).suffix.lower() in GEOTIFF
+
+
+def entries(specs: Sequence[str], covers: Sequence[float] = (0.0,)) -> list[Entry]:
+    """The grounds that names and rock covers stand for; each GeoTIFF once for each cover.
+
+    Raises:
+        CompareError: none, one twice, or covers without a GeoTIFF.
+        TerrainError: a terrain cannot be loaded.
+    """
+    if not specs:
+        raise CompareError("no terrain is given")
+    files = [s for s in specs if Path(s).suffix.lower() in (*GEOTIFF, *_RECIPE)]
+    geotiffs = [s for s in files if Path(s).suffix.lower() in GEOTIFF]
+    if tuple(covers) != (0.0,) and not geotiffs:
+        raise CompareError("rocks are laid on GeoTIFFs, and none is given")
+    stems = [Path(s).stem for s in files]
+    found: list[Entry] = []
+    for spec in specs:
+        name = Path(spec).stem if spec in files else spec
+        if stems.count(name) > 1:
+            name = spec
+        for cover in covers if spec in geotiffs else (0.0,):
+            found.append(Entry(name + _mark(cover), spec, cover))
+    labels = [e.label for e in found]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise CompareError(f"given twice: {', '.join(twice)}")
+    for spec in specs:
+        load(spec, 0)
+    for cover in covers:
+        with_rocks(Terrain(np.zeros((2, 2), np.float32), 0.1), cover, 0)
+    return found
+
+
+def _mark(cover: float) -> str:
+    text = max(f"{cover:.2f}", f"{cover:g}", key=len).removeprefix("0")
+    return f" +{text}" if cover else ""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A planner with a heuristic: what is compared.
+
+    Attributes:
+        name: the heuristic's when there is one planner, else planner+heuristic.
+        config: the whole configuration.
+    """
+
+    name: str
+    config: Config
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the configuration, and of the model that it only names.
+
+        Raises:
+            ModelError: the model is there and cannot be used.
+        """
+        model = self._model
+        mark = "" if model is None else model.sha256
+        return hashlib.sha256((config_digest(self.config) + mark).encode()).hexdigest()[:16]
+
+    @property
+    def predictor(self) -> str | None:
+        """Whose instructions an inference costs: the model, or the heuristic without one."""
+        if self.config.heuristic.name == "none":
+            return None
+        return self.config.heuristic.name if self._model is None else self._model.name
+
+    @cached_property
+    def _model(self) -> Manifest | None:
+        heuristic = self.config.heuristic
+        if not isinstance(heuristic, Network):
+            return None
+        folder = find_model(heuristic.model, self.config.checker.name, self.config.limits.name)
+        return None if folder is None else read_manifest(folder)
+
+
+def contenders(base: Config, planners: Sequence[str], heuristics: Sequence[str]) -> list[Contender]:
+    """Every planner with every heuristic.
+
+    A name may carry settings of its own, `sobel:weight_per_m=20;to_go_fraction=0`. Where the base
+    has the planner or heuristic of a name, its settings are kept; the others have their defaults.
+
+    Raises:
+        CompareError: fewer than two, or one twice.
+        ConfigError: an unknown name or setting.
+    """
+    found = []
+    for planner in planners:
+        for heuristic in heuristics:
+            config = _with(_with(base, "planner", planner), "heuristic", heuristic)
+            name = heuristic if len(planners) == 1 else f"{planner}+{heuristic}"
+            found.append(Contender(name, config))
+    names = [c.name for c in found]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise CompareError(f"given twice: {', '.join(twice)}")
+    if len(found) < 2:
+        raise CompareError("a comparison needs two contenders: name more planners or heuristics")
+    return found
+
+
+def _with(config: Config, part: str, text: str) -> Config:
+    name, _, settings = text.partition(":")
+    if not name:
+        raise ConfigError(f"{part}: an empty name in the list")
+    if getattr(config, part).name != name:
+        config = config.replaced(**{part: name})
+    return config.replaced([f"{part}.{s}" for s in settings.split(";") if s])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is to be compared, where.
+
+    Attributes:
+        base: the configuration that contenders share, besides planner and heuristic.
+        contenders: the first is the one that others are measured against.
+        entries: grounds.
+        pairs: start-goal pairs of each ground.
+        seed: of the first pair's terrain, and of drawn pairs.
+        size_m: side of the square in the middle of a GeoTIFF that pairs are drawn in; None: all of
+            it that is rover-scale.
+    """
+
+    base: Config
+    contenders: Sequence[Contender]
+    entries: Sequence[Entry]
+    pairs: int
+    seed: int = 0
+    size_m: float | None = None
+
+    @property
+    def common(self) -> str:
+        """The shared configuration, as YAML; pairs depend on nothing else of it."""
+        return self.base.replaced(planner=_FIRST.planner, heuristic=_FIRST.heuristic).to_yaml()
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What every record of a folder must agree on to be of the same comparison."""
+        digest = hashlib.sha256(self.common.encode()).hexdigest()[:16]
+        return {
+            "seed": self.seed,
+            "size_m": self.size_m,
+            "checker": self.base.checker.name,
+            "limits": self.base.limits.name,
+            "ace_budget": self.base.traverse.ace_budget,
+            "common": digest,
+            "core": _core_digest(),
+        }
+
+
+_FIRST = Config()
+
+
+@lru_cache(maxsize=1)
+def _core_digest() -> str:
+    """Of the compiled core: records that another one made are not comparable."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
+
+
+# ------------------------------------------------------------------------------------ the grounds
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A terrain with the start and goal that all contenders share."""
+
+    terrain: Terrain
+    start: Point
+    goal: Point
+
+
+@lru_cache(maxsize=2)
+def ground_of(entry: Entry, pair: int, seed: int, size_m: float | None, common: str) -> Ground:
+    """The ground of a pair. It depends on nothing that contenders differ in.
+
+    Classes and recipes: the terrain of `seed + pair`, with its own start and goal. GeoTIFFs: a pair
+    drawn on the map, with the rocks of `seed + pair` around it.
+
+    Raises:
+        TerrainError: the terrain cannot be made.
+        SimError: no start and goal were found.
+    """
+    config = parse_config(common)
+    if not entry.drawn:
+        terrain = load(entry.spec, seed + pair)
+        start, goal = terrain.start_m, terrain.goal_m
+        if start is None or goal is None:
+            start, goal = default_endpoints(terrain, config)
+        return Ground(terrain, start, goal)
+
+    terrain, screened = _screened(entry.spec, size_m, common)
+
+    def laid(start: Point, goal: Point) -> Terrain:
+        return with_rocks(terrain, entry.cfa, seed + pair, clear=(start, goal))
+
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_PAIR, pair)))
+    return Ground(
+        *drawn_endpoints(
+            terrain, config, rng, screened, lay=laid if entry.cfa else None, size_m=size_m
+        )
+    )
+
+
+@lru_cache(maxsize=2)
+def _screened(spec: str, size_m: float | None, common: str) -> tuple[Terrain, Screen]:
+    terrain = load(spec)
+    return terrain, screen(terrain, parse_config(common), size_m)
+
+
+# --------------------------------------------------------------------------------------- the runs
+
+
+@dataclass(frozen=True)
+class _Run:
+    entry: Entry
+    pair: int
+    seed: int
+    size_m: float | None
+    common: str
+    config: Config
+    digest: str
+    setting: dict[str, Any]
+
+    @property
+    def key(self) -> Key:
+        return self.entry.label, self.pair, self.digest
+
+
+def _key(record: Record) -> Key:
+    return record["entry"], record["pair"], record["config"]
+
+
+def compare(
+    comparison: Comparison,
+    records: Path,
+    workers: int = 1,
+    progress: Progress = lambda done, note: None,
+) -> list[Record]:
+    """Run what `records` does not hold yet, append each as it ends, and return all asked for.
+
+    Raises:
+        CompareError: the file holds records of another comparison.
+        TerrainError, SimError: a terrain cannot be made, or no start and goal were found.
+        RecordError: the file is damaged.
+    """
+    _agree(comparison, records)
+    common, setting = comparison.common, comparison.setting
+    # Contenders of a pair follow each other, so that a process makes the ground once.
+    tasks = [
+        _Run(e, k, comparison.seed, comparison.size_m, common, c.config, c.digest, setting)
+        for e in comparison.entries
+        for k in range(comparison.pairs)
+        for c in comparison.contenders
+    ]
+    names = {c.digest: c.name for c in comparison.contenders}
+    return run_recorded(
+        tasks,
+        _run,
+        records,
+        _key,
+        workers=workers,
+        progress=progress,
+        note=lambda r: f"{r['entry']} {r['pair']}, {names[r['config']]}: {r['outcome']}",
+    )
+
+
+def _agree(comparison: Comparison, records: Path) -> None:
+    for record in read_jsonl(records) if records.exists() else ():
+        held = record.get("setting")
+        if held == comparison.setting:
+            continue
+        differs = "what they are of is not said"
+        if isinstance(held, dict):
+            differs = ", ".join(
+                f"{k} {held.get(k)}, not {v}"
+                for k, v in comparison.setting.items()
+                if held.get(k) != v
+            )
+        raise CompareError(
+            f"{records} holds records of another comparison ({differs}): pass another --out, or"
+            " --force to start anew"
+        )
+
+
+def _run(task: _Run) -> Record:
+    ground = ground_of(task.entry, task.pair, task.seed, task.size_m, task.common)
+    result = traverse(ground.terrain, task.config, ground.start, ground.goal, task.seed + task.pair)
+    cycles = result.cycles
+    return {
+        "entry": task.entry.label,
+        "pair": task.pair,
+        "config": task.digest,
+        "setting": task.setting,
+        **run_record(result),
+        "by_cycle": {
+            "floor": [c.ace_floor if c.outcome == "path" else None for c in cycles],
+            "paths_tried": [c.paths_tried for c in cycles],
+            "rejected": [sum(c.rejects.values()) for c in cycles],
+            "inferences": [c.inferences for c in cycles],
+            "risk_used": [int(c.risk_used) for c in cycles],
+            "ranked_again": [int(c.risk_used and c.risk_requested) for c in cycles],
+            "pose": [[round(v, 9) for v in c.pose] for c in cycles],
+            "steered_per_m": _steered(cycles),
+        },
+    }
+
+
+def _steered(cycles: Sequence[CycleRecord]) -> list[float | None]:
+    """Curvature that the wheels stand steered for as each cycle begins; None: turning in place."""
+    steered = [0.0]
+    for c in cycles:
+        motion = Motion(c.turn_rad, c.curvature_per_m, c.length_m)
+        steered.append(motion.steered_after_per_m)
+    return [s if math.isfinite(s) else None for s in steered[: len(cycles)]]
+
+
+# -------------------------------------------------------------------------------- the same states
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a cycle of the first contender began."""
+
+    pair: int
+    pose: tuple[float, float, float]
+    steered_per_m: float
+
+
+@dataclass(frozen=True)
+class _Plan:
+    run: _Run
+    states: tuple[State, ...]
+
+    @property
+    def key(self) -> Key:
+        text = repr([(s.pose, s.steered_per_m) for s in self.states])
+        return (*self.run.key, hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def same_states(
+    comparison: Comparison,
+    runs: Sequence[Record],
+    most: int,
+    records: Path,
+    workers: int = 1,
+    progress: Progress = lambda done, note: None,
+) -> list[Record]:
+    """Plan one cycle of every contender, without memory, from states of the first one's runs.
+
+    At most `most` states of each entry are drawn from all cycles of the first contender, the same
+    for everyone. Records go to `records`, one for each entry, pair and contender.
+
+    Raises:
+        RecordError: `records` is damaged.
+    """
+    common, setting = comparison.common, comparison.setting
+    first = comparison.contenders[0].digest
+    tasks = []
+    for i, entry in enumerate(comparison.entries):
+        mine = [r for r in runs if r["entry"] == entry.label and r["config"] == first]
+        states = _drawn_states(mine, most, comparison.seed, i)
+        for pair in sorted({s.pair for s in states}):
+            here = tuple(s for s in states if s.pair == pair)
+            for c in comparison.contenders:
+                run = _Run(
+                    entry, pair, comparison.seed, comparison.size_m, common, c.config, c.digest,
+                    setting,
+                )  # fmt: skip
+                tasks.append(_Plan(run, here))
+    return run_recorded(
+        tasks,
+        _plan,
+        records,
+        lambda r: (*_key(r), r["states"]),
+        workers=workers,
+        progress=progress,
+        note=lambda r: f"{r['entry']} {r['pair']}: same states",
+    )
+
+
+def _drawn_states(runs: Sequence[Record], most: int, seed: int, entry: int) -> list[State]:
+    all_states = [state for r in runs for state in _states_of(r)]
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STATE, entry)))
+    chosen = rng.permutation(len(all_states))[:most]
+    return [all_states[i] for i in sorted(chosen)]
+
+
+def _states_of(run: Record) -> list[State]:
+    cycles = run["by_cycle"]
+    return [
+        State(run["pair"], (x, y, heading), math.inf if steered is None else steered)
+        for (x, y, heading), steered in zip(cycles["pose"], cycles["steered_per_m"], strict=True)
+    ]
+
+
+def worst_state(
+    comparison: Comparison, runs: Sequence[Record], entry: Entry
+) -> tuple[State, int, int] | None:
+    """Where the first contender spent most on a ground: state, cycle and evaluations there."""
+    first = comparison.contenders[0].digest
+    mine = [r for r in runs if r["entry"] == entry.label and r["config"] == first]
+    spent = [(n, r, i) for r in mine for i, n in enumerate(r["evaluations"])]
+    if not spent:
+        return None
+    most, run, i = max(spent, key=lambda s: s[0])
+    return _states_of(run)[i], i, most
+
+
+def _plan(task: _Plan) -> Record:
+    run = task.run
+    ground = ground_of(run.entry, run.pair, run.seed, run.size_m, run.common)
+    counts, found, floors = [], [], []
+    for state in task.states:
+        # A new navigator each time: nothing is remembered from one state to the next.
+        result = (
+            Navigator(ground.terrain, run.config)
+            .cycle(state.pose, ground.goal, state.steered_per_m)
+            .result
+        )
+        counts.append(result.ace_evaluations)
+        floors.append(result.ace_floor)
+        found.append(result.outcome == "path")
+    return {
+        "entry": run.entry.label,
+        "pair": run.pair,
+        "config": run.digest,
+        "states": task.key[-1],
+        "evaluations": counts,
+        "floors": floors,
+        "found": found,
+    }

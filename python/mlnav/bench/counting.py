@@ -1,0 +1,326 @@
+"""Count instructions under valgrind's callgrind: of planner stages, of poses and of networks.
+
+Two builds of everything: `scalar` for processors without vectors, `vectorised`. The core is C++ as
+it ships but for the flags; a network is C that emx-onnx-cgen makes of its model.onnx, with a
+convolution of ours (conv_op.c.j2) for its generic one. Needs a checkout, CMake, a compiler,
+valgrind with its headers, and for networks emx-onnx-cgen and onnxruntime.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav.risk.models import Model
+from mlnav.risk.network import network_input
+from mlnav.sim.sensor import TruthSensor
+from mlnav.terrain import Terrain, load
+
+GROUNDS = ("0/.02", "10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
+SEEDS = (9000, 9001)
+COSTMAP_CELLS = 4
+
+FUSED = ["-mfma", "-ffp-contract=fast"] if platform.machine() == "x86_64" else []
+"""For networks alone: flight processors multiply and add in one instruction (PowerPC's fmadds),
+and a network need not give the same bits everywhere, as the core does."""
+
+Progress = Callable[[str], None]
+
+
+class CountingError(ValueError):
+    """Instructions cannot be counted here; the message says what is missing or went wrong."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """Flags of the core, and of a network's C code besides."""
+
+    core: tuple[str, ...]
+    network: tuple[str, ...]
+
+
+BUILDS = {
+    "scalar": Build(("-O2", "-fno-tree-vectorize"), tuple(FUSED)),
+    "vectorised": Build(("-O3",), (*FUSED, "-mavx2") if FUSED else ()),
+}
+
+
+def count(
+    models: Sequence[Model],
+    folder: Path,
+    stages: Mapping[str, Any] | None = None,
+    progress: Progress = lambda what: None,
+) -> dict[str, Any]:
+    """Count everything and write it as `instructions.json` has it.
+
+    Args:
+        models: networks to count.
+        folder: for builds and what they leave; those that are there are used again.
+        stages: earlier counts whose stages and checkers are kept; None to count them.
+        progress: called with what comes next.
+
+    Raises:
+        CountingError: something is missing, does not build, or computes something else.
+    """
+    tools = _Tools.find()
+    grounds = [load(spec, seed) for spec in GROUNDS for seed in SEEDS]
+    report: dict[str, Any] = {}
+    details: dict[str, Any] = {m.manifest.name: {"macs": m.manifest.macs} for m in models}
+    for name, build in BUILDS.items():
+        if stages is None:
+            progress(f"planner, {name}")
+            part = _core_counts(tools, build, _windows(grounds, folder / "windows"), folder / name)
+        else:
+            kept = stages if name == "scalar" else stages[name]
+            part = {key: dict(kept[key]) for key in ("network", "stages", "checkers")}
+        for model in models:
+            progress(f"{model.manifest.name}, {name}")
+            counted = _network_counts(tools, build, model, grounds[-1], folder / name)
+            part["network"][model.manifest.name] = counted["instructions"]
+            details[model.manifest.name][name] = counted
+        if name == "scalar":
+            report |= part
+        else:
+            report[name] = part
+    earlier = {} if stages is None else stages.get("models", {})
+    report["models"] = {**earlier, **details}
+    report["assumptions"] = assumptions(tools.compiler_version())
+    return report
+
+
+def assumptions(compiler: str) -> str:
+    """What the counts rest on, in a few sentences."""
+    flags = "; ".join(
+        f"{name}: {' '.join(b.core)}, networks also {' '.join(b.network) or 'nothing'}"
+        for name, b in BUILDS.items()
+    )
+    return (
+        f"{platform.machine()} instructions by callgrind, {compiler}; {flags}."
+        " rad750_class: scalar, hpsc_class: vectorised. A load folded into an arithmetic"
+        " instruction counts as one, so RISC processors run more, for poses and networks alike."
+        " Means over cycles on"
+        f" {', '.join(GROUNDS)}; networks by emx-onnx-cgen with register-blocked convolutions."
+        " One instruction is as long as another: memory is not modelled."
+    )
+
+
+# ------------------------------------------------------------------------------------- the tools
+
+
+@dataclass(frozen=True)
+class _Tools:
+    root: Path
+    valgrind: str
+    cmake: str
+    compiler: str
+
+    @classmethod
+    def find(cls) -> _Tools:
+        root = Path(__file__).parents[3]
+        if not (root / "cpp" / "bench" / "count_instructions.cpp").is_file():
+            raise CountingError("instructions are counted from a checkout of the sources only")
+        beside = str(Path(sys.executable).parent)  # the venv's cmake, whether it is active or not
+        path = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+        found = {n: shutil.which(n, path=path) for n in ("valgrind", "cmake", "ninja", "cc")}
+        missing = [name for name, where in found.items() if where is None]
+        if missing:
+            raise CountingError(f"not found: {', '.join(missing)}; please install")
+        return cls(root, str(found["valgrind"]), str(found["cmake"]), str(found["cc"]))
+
+    def compiler_version(self) -> str:
+        return _run([self.compiler, "--version"]).splitlines()[0]
+
+    def callgrind(self, program: Path, *arguments: Path) -> dict[str, float]:
+        """Instructions a piece, by the name in the dumps' triggers."""
+        out = program.with_suffix(".callgrind")
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        _run(
+            [self.valgrind, "--tool=callgrind", "--collect-atstart=no",
+             f"--callgrind-out-file={out / 'dump'}", str(program), *map(str, arguments)]
+        )  # fmt: skip
+        return totals(file.read_text(errors="replace") for file in sorted(out.glob("dump.*")))
+
+
+def totals(dumps: Any) -> dict[str, float]:
+    """Instructions a piece from texts of callgrind's dumps, by name; the mean where one repeats.
+
+    Raises:
+        CountingError: there is none, as when the program was built without valgrind's header.
+    """
+    sums: dict[str, tuple[int, int]] = {}
+    for text in dumps:
+        trigger = re.search(r"^desc: Trigger: Client Request: (.+) (\d+)$", text, re.MULTILINE)
+        total = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+        if trigger is None or total is None:
+            continue
+        instructions, times = sums.get(trigger[1], (0, 0))
+        sums[trigger[1]] = (instructions + int(total[1]), times + int(trigger[2]))
+    if not sums:
+        raise CountingError("callgrind left no counts: are valgrind's headers installed?")
+    return {name: instructions / max(times, 1) for name, (instructions, times) in sums.items()}
+
+
+def _run(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as fault:
+        raise CountingError(f"{command[0]}: {fault.strerror or fault}") from fault
+    if done.returncode != 0:
+        last = " ".join((done.stderr or done.stdout).split()[-60:])
+        raise CountingError(f"{Path(command[0]).name} failed ({done.returncode}): {last}")
+    return done.stdout
+
+
+# --------------------------------------------------------------------------------------- the core
+
+
+def _windows(grounds: Sequence[Terrain], folder: Path) -> list[Path]:
+    """Local maps in the middle of grounds, as raw files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for i, terrain in enumerate(grounds):
+        z = TruthSensor(terrain, align_cells=COSTMAP_CELLS).sense((*_middle(terrain), 0.0)).z
+        files.append(folder / f"{i}.f32")
+        np.ascontiguousarray(z, np.float32).tofile(files[-1])
+    return files
+
+
+def _middle(terrain: Terrain) -> tuple[float, float]:
+    x_min, x_max, y_min, y_max = terrain.extent_m
+    return 0.5 * (x_min + x_max), 0.5 * (y_min + y_max)
+
+
+def _core_counts(
+    tools: _Tools, build: Build, windows: Sequence[Path], folder: Path
+) -> dict[str, Any]:
+    where = folder / "core"
+    _run(
+        [tools.cmake, "-S", str(tools.root), "-B", str(where), "-G", "Ninja",
+         "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS_RELEASE={' '.join(build.core)} -DNDEBUG",
+         "-DMLNAV_BUILD_BENCH=ON", "-DMLNAV_BUILD_TESTS=OFF"]
+    )  # fmt: skip
+    _run([tools.cmake, "--build", str(where), "--target", "count_instructions", "--parallel", "2"])
+    return by_part(tools.callgrind(where / "bench" / "count_instructions", *windows))
+
+
+def by_part(counts: Mapping[str, float]) -> dict[str, Any]:
+    """Counts of count_instructions, as `instructions.json` has them."""
+    stages: dict[str, Any] = {"set_map": {}}
+    checkers: dict[str, dict[str, int]] = {}
+    network: dict[str, int] = {}
+    for name, value in counts.items():
+        instructions = round(value)
+        if name == "sobel":
+            network[name] = instructions
+        elif name.startswith("set_map/"):
+            stages["set_map"][name.removeprefix("set_map/")] = instructions
+        elif " " in name:
+            checker, verdict = name.split()
+            checkers.setdefault(checker, {})[verdict] = instructions
+        else:
+            stages[name] = instructions
+    return {"network": network, "stages": stages, "checkers": checkers}
+
+
+# ------------------------------------------------------------------------------------ the networks
+
+
+def _network_counts(
+    tools: _Tools, build: Build, model: Model, terrain: Terrain, folder: Path
+) -> dict[str, Any]:
+    """One inference: instructions, with the generator's own convolutions as well, and parity."""
+    ground = _ground(model, terrain)
+    expected = _onnxruntime(model, ground)
+    where = folder / model.manifest.name
+    where.mkdir(parents=True, exist_ok=True)
+    ground.tofile(where / "ground.f32")
+    told: dict[str, Any] = {}
+    for name, templates in (("instructions", _templates(where)), ("as_generated", None)):
+        source = where / f"{name}.c"
+        source.write_text(_generated(model.network, templates), encoding="utf-8")
+        program = where / name
+        _run(
+            [tools.compiler, *build.core, *build.network,
+             f"-DGROUND_VALUES={ground.size}", f"-DRISK_VALUES={expected.size}",
+             str(tools.root / "cpp" / "bench" / "count_network.c"), str(source),
+             "-o", str(program), "-lm"]
+        )  # fmt: skip
+        told[name] = round(
+            tools.callgrind(program, where / "ground.f32", where / "risk.f32")["network"]
+        )
+        risk = np.fromfile(where / "risk.f32", np.float32)
+        difference = float(np.abs(risk - expected.ravel()).max())
+        if not difference < 1e-3:
+            raise CountingError(
+                f"{model.folder}: the C code differs from onnxruntime by {difference:g}"
+            )
+        told.setdefault("max_difference", difference)
+    told["instructions_per_mac"] = round(told["instructions"] / max(model.manifest.macs, 1), 3)
+    return told
+
+
+def _ground(model: Model, terrain: Terrain) -> NDArray[np.float32]:
+    """The network's input in the middle of a ground of the same resolution."""
+    ny, nx = model.manifest.input.cells
+    x, y = _middle(terrain)
+    iy, ix = terrain.cell(x, y)
+    y0, x0 = iy - ny // 2, ix - nx // 2
+    ground = network_input(terrain.z[y0 : y0 + ny, x0 : x0 + nx].astype(np.float32))
+    if ground is None or ground.shape[-2:] != (ny, nx):
+        raise CountingError(f"{model.folder}: its window is larger than the ground")
+    return ground
+
+
+def _onnxruntime(model: Model, ground: NDArray[np.float32]) -> NDArray[np.float32]:
+    try:
+        import onnxruntime
+    except ImportError as fault:
+        raise CountingError("networks are checked against onnxruntime: install it") from fault
+    session = onnxruntime.InferenceSession(model.network, providers=["CPUExecutionProvider"])
+    (risk,) = session.run([model.manifest.output.name], {model.manifest.input.name: ground})
+    return np.asarray(risk, np.float32)
+
+
+def _templates(folder: Path) -> Path:
+    """The generator's templates, with our convolution."""
+    generator = _emx("emx_onnx_cgen")
+    templates = folder / "templates"
+    shutil.copytree(Path(generator.__file__).parent / "templates", templates, dirs_exist_ok=True)
+    shutil.copy(Path(__file__).with_name("conv_op.c.j2"), templates)
+    return templates
+
+
+def _generated(network: bytes, templates: Path | None) -> str:
+    compiler = _emx("emx_onnx_cgen.compiler")
+    options = compiler.CompilerOptions(
+        template_dir=templates,
+        model_name="network",
+        large_temp_threshold_bytes=0,
+        large_weight_threshold=0,
+    )
+    import onnx
+
+    source: str = compiler.Compiler(options).compile(onnx.load_from_string(network))
+    return source
+
+
+def _emx(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as fault:
+        raise CountingError(
+            "networks are turned into C by emx-onnx-cgen: pip install emx-onnx-cgen"
+        ) from fault

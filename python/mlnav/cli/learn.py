@@ -1,0 +1,307 @@
+"""`mlnav learn`: data set, training, export and measurement of the learned heuristic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlnav.cli.common import (
+    ForceOption,
+    JsonOption,
+    RefusedError,
+    emit,
+    errors,
+    output,
+    progress_bar,
+    say,
+)
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="markdown", help="Teach the learned heuristic."
+)
+
+DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="Of `learn data`.")]
+
+
+def whole_numbers(option: str, text: str, count: int = 0) -> tuple[int, ...]:
+    """`16,24,32`; exactly `count` of them, unless that is 0.
+
+    Raises:
+        RefusedError: the text is something else.
+    """
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1 or (count and len(numbers) != count):
+        wanted = f"{count} whole numbers" if count else "a list of whole numbers"
+        raise RefusedError(f"{option}: {text!r} is not {wanted}")
+    return numbers
+
+
+def _need(extra: str, *modules: str) -> None:
+    """Refuse, before anything is computed, when a part of an extra is missing."""
+    from importlib.util import find_spec
+
+    missing = [m for m in modules if find_spec(m) is None]
+    if missing:
+        raise RefusedError(
+            f"{', '.join(missing)} not installed: pip install 'mlnav[{extra}]' (extra '{extra}')"
+        )
+
+
+@app.command("data")
+def data_command(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
+    terrains: Annotated[
+        str, typer.Option("--terrains", metavar="N,N,N", help="For training, validation and test.")
+    ] = "1000,80,80",
+    windows: Annotated[int, typer.Option("--windows", min=1, help="Of each terrain.")] = 8,
+    samples: Annotated[
+        int, typer.Option("--samples", min=2, help="Verdicts of `verified` a window.")
+    ] = 3000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything in it.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a data set: windows of synthetic ground, with what ACE says of poses on it.
+
+    For fixed_box with enav_like limits each pose of 16 headings and every cell is labelled, for
+    verified with flight_like limits a sample. Terrains of training, validation and test are
+    different ones. The same settings give the same bytes; a run that was stopped goes on where it
+    was.
+
+    **Examples**
+
+    mlnav learn data --out data --workers 2
+
+    mlnav learn data --out tiny --terrains 20,5,5 --windows 4
+    """
+    from mlnav.learn.data import PARTS, DataSpec, make_data
+
+    numbers = whole_numbers("--terrains", terrains, len(PARTS))
+    spec = DataSpec(
+        seed=seed,
+        terrains=dict(zip(PARTS, numbers, strict=True)),
+        windows=windows,
+        samples=samples,
+    )
+    with progress_bar("terrains", sum(numbers)) as update:
+        manifest = make_data(
+            out, spec, workers, lambda done, total: update(done, f"{done} of {total}")
+        )
+    if as_json:
+        emit(manifest)
+        return
+    for part, counts in manifest["counts"].items():
+        output.print(
+            f"{part:10} {counts['terrains']:5} terrains {counts['windows']:6} windows,"
+            f" {counts['windows_with_unknown']} with unknown ground;"
+            + ";".join(
+                f" {checker} {counts[checker]['labels'] / 1e6:.1f} M labels,"
+                f" {counts[checker]['rejected']:.1%} rejected"
+                for checker in ("fixed_box", "verified")
+            ),
+            soft_wrap=True,
+        )
+
+
+@app.command("train")
+def train_command(
+    data: DataOption,
+    checker: Annotated[
+        str, typer.Option("--checker", help="Whose verdicts to learn: fixed_box, verified.")
+    ],
+    run: Annotated[
+        Path, typer.Option("--out", "-o", metavar="RUN", help="Checkpoint and log go there.")
+    ],
+    widths: Annotated[
+        str, typer.Option("--widths", metavar="N,...", help="Channels of the levels.")
+    ] = "16,24,32",
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Residual blocks a level.")] = 1,
+    fold: Annotated[int, typer.Option("--fold", min=1, help="Map cells along a trunk cell.")] = 4,
+    unfold: Annotated[
+        int, typer.Option("--unfold", min=1, help="Risk cells along a trunk cell.")
+    ] = 2,
+    separable: Annotated[
+        bool, typer.Option("--separable", help="Depthwise and pointwise convolutions.")
+    ] = False,
+    epochs: Annotated[int, typer.Option("--epochs", min=1)] = 20,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Windows a step.")] = 16,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", min=1e-7, max=1.0)] = 4e-3,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of weights, order, symmetries.")] = 1,
+    threads: Annotated[int, typer.Option("--threads", min=1)] = 2,
+    terrains: Annotated[
+        int | None,
+        typer.Option("--terrains", min=1, help="Use the first of the training part only."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a network, or go on with a training that was stopped.
+
+    RUN gets checkpoint.safetensors after every epoch, log.jsonl with a record an epoch, and
+    run.json. The same command goes on from the last epoch, and the result is the same bit for bit
+    as if it had not been stopped.
+
+    **Examples**
+
+    mlnav learn train --data data --checker fixed_box --out runs/fixed-box
+
+    mlnav learn train --data data --checker verified --widths 24,32,48 --epochs 30 --out runs/v24
+    """
+    _need("train", "torch", "safetensors")
+    from mlnav.learn.data import read_part
+    from mlnav.learn.network import NetworkSpec
+    from mlnav.learn.training import TrainingSpec, claim_run, train
+
+    network = NetworkSpec(whole_numbers("--widths", widths), depth, fold, unfold, separable)
+    spec = TrainingSpec(checker, network, epochs, batch, learning_rate, seed=seed)
+    claim_run(run, data, terrains)
+    training, validation = read_part(data, "train", terrains), read_part(data, "validation")
+    last: dict[str, Any] = {}
+    with progress_bar("epochs", epochs) as update:
+        show = _shown(update, last)
+        try:
+            train(spec, training, validation, run, progress=show, threads=threads)
+        except KeyboardInterrupt:
+            say(f"{run} holds the last whole epoch; the same command goes on from there")
+            raise
+    if as_json:
+        emit(last)
+    elif not last:
+        output.print(f"{run}: all {epochs} epochs were done before", soft_wrap=True)
+
+
+def _shown(
+    update: Callable[[float, str], None], last: dict[str, Any]
+) -> Callable[[dict[str, Any]], None]:
+    """Progress of a training: the bar within epochs, a line after each; keeps the last record."""
+
+    def show(record: dict[str, Any]) -> None:
+        if "step" in record:
+            done = record["epoch"] + record["step"] / record["steps"]
+            update(done, f"epoch {record['epoch'] + 1}, loss {record['loss']:.4f}")
+            return
+        last.clear()
+        last.update(record)
+        update(record["epoch"], "")
+        errors.print(
+            f"epoch {record['epoch']:3} of {record['epochs']}:"
+            f" loss {record['train_loss']:.4f}, validation {record['validation_loss']:.4f},"
+            f" AUC {record['validation_auc']:.4f}, ECE {record['calibration_error']:.4f},"
+            f" {record['seconds']:.0f} s"
+        )
+
+    return show
+
+
+@app.command("export")
+def export_command(
+    run: Annotated[Path, typer.Option("--run", metavar="RUN", help="Of `learn train`.")],
+    data: DataOption,
+    name: Annotated[str, typer.Option("--name", help="Of the model and its folder.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the model's folder goes.")
+    ] = Path("models"),
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Write a model's folder from a training: model.onnx, manifest.json, card.md.
+
+    Risk is calibrated on the validation part and measured on the test part, through ONNX Runtime.
+    Refused unless ONNX Runtime and torch agree in values (1e-5) and in the order of the planner's
+    paths.
+
+    **Examples**
+
+    mlnav learn export --run runs/fixed-box --data data --name ace-fixed-box
+    """
+    _need("train", "torch", "safetensors", "onnx", "onnxruntime")
+    from mlnav.learn.export import export
+    from mlnav.risk.models import MANIFEST
+
+    with progress_bar("export", 1.0) as update:
+        folder = export(run, data, name, out, force=force, progress=update)
+    if as_json:
+        emit(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+    else:
+        output.print(str(folder), soft_wrap=True)
+
+
+@app.command("evaluate")
+def evaluate_command(
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME|DIR", help="A shipped model, or a folder.")
+    ],
+    data: DataOption,
+    part: Annotated[str, typer.Option("--part", help="train, validation or test.")] = "test",
+    terrains: Annotated[
+        int | None, typer.Option("--terrains", min=1, help="The first of the part only.")
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE", help="Reliability curve, PNG.")
+    ] = None,
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Measure a model on a data set, as it is run: through ONNX Runtime.
+
+    AUC is the chance that of a rejected pose and a passed one the rejected has the higher risk;
+    ECE the mean distance of risk from the share rejected, over tenths of risk.
+
+    **Examples**
+
+    mlnav learn evaluate --model ace-fixed-box --data data
+
+    mlnav learn evaluate --model models/mine --data data --figure reliability.png --json
+    """
+    _need("onnx", "onnxruntime")
+    from mlnav.learn.evaluation import evaluate_model
+    from mlnav.risk.models import find_model, model_names, read_model
+
+    folder = find_model(model, "", "")
+    if folder is None:
+        known = ", ".join(model_names()) or "none"
+        raise RefusedError(f"no model {model!r}: neither a folder nor shipped ({known})")
+    if figure is not None and figure.exists() and not force:
+        raise RefusedError(f"{figure} is there: --force replaces it")
+    with progress_bar("windows", 1.0) as update:
+        report = evaluate_model(read_model(folder), data, part, terrains, update)
+    if figure is not None:
+        from mlnav.viz.learn import reliability_figure
+        from mlnav.viz.style import save_figure
+
+        save_figure(reliability_figure(report), figure)
+    if as_json:
+        emit(report)
+    else:
+        _print_evaluation(report)
+
+
+def _print_evaluation(report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    output.print(
+        f"{report['model']}: {report['checker']}, {report['limits']};"
+        f" {report['data']['windows']} windows of {report['data']['part']}"
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("ground", no_wrap=True)
+    for name in ("windows", "rejected", "AUC", "ECE"):
+        table.add_column(name, justify="right")
+    for ground, r in [("all", report | report["data"]), *report["by_ground"].items()]:
+        auc = "-" if r["auc"] is None else f"{r['auc']:.4f}"
+        row = (f"{r['windows']}", f"{r['rejected']:.1%}", auc, f"{r['calibration_error']:.4f}")
+        table.add_row(ground, *row)
+    output.print(table)
+    output.print(f"Sobel's AUC {report['sobel_auc']:.4f}")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("risk", "rejected", "of poses"):
+        table.add_column(name, justify="right")
+    for mean, share, count in report["reliability"]:
+        table.add_row(f"{mean:.3f}", f"{share:.3f}", f"{count:.1%}")
+    output.print(table)

@@ -1,0 +1,551 @@
+"""The data set: windows of synthetic ground with the verdicts of ACE, sharded to disk.
+
+One shard is one terrain. Terrains of the training, validation and test parts have seeds of their
+own, so no ground is shared; real ground is never used. A shard that exists is complete (written to
+a temporary name and renamed), so a run that was stopped resumes where it was.
+
+A window holds heights and, for each pair of checker and limits, labels at 16 headings:
+
+* (fixed_box, enav_like): dense. A label is the share of the map cells in a risk cell that the
+  checker rejects, in quarters.
+* (verified, flight_like): a verdict costs microseconds, so a sample. Poses are drawn uniformly in
+  cells and bins, and half of those kept are from where `fixed_box` is in doubt; `weight` is the
+  inverse of the chance to be kept, so that sums over labels remain sums over all poses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field, fields
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav import _core
+from mlnav.config import Config
+from mlnav.terrain import Terrain, generate
+from mlnav.terrain.recipes import (
+    Base,
+    Craters,
+    Ditches,
+    Recipe,
+    Relief,
+    Ripples,
+    Rocks,
+    Scarps,
+    Unknown,
+)
+
+PARTS = ("train", "validation", "test")
+BINS = 16
+HEIGHT_STEP_M = 1.0 / 4096.0
+"""Heights are stored as int16 in these steps about the window's mean: +-8 m."""
+UNKNOWN = np.int16(-32768)
+SUBCELLS = 2
+"""Map cells per risk cell, each way."""
+MAST_HEIGHT_M = 2.0
+_MARGIN_M = 2.5
+"""Ground around a window that its outermost poses stand on."""
+
+PAIRS = {"fixed_box": "enav_like", "verified": "flight_like"}
+"""Limits that go with each checker."""
+
+
+class DataError(ValueError):
+    """A data set is unusable: missing, damaged, or made with other settings."""
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """What a data set is made of; everything about its content follows from this.
+
+    Attributes:
+        seed: of all terrains, windows, holes and samples.
+        terrains: how many for each part.
+        windows: of each terrain.
+        window_m: edge of a square window.
+        resolution_m: map cell; a risk cell is SUBCELLS of them wide.
+        terrain_m: edge of a terrain.
+        samples: labels per window for checkers that are sampled.
+        unknown_share: of windows that have holes.
+    """
+
+    seed: int = 1
+    terrains: dict[str, int] = field(
+        default_factory=lambda: {"train": 1000, "validation": 80, "test": 80}
+    )
+    windows: int = 8
+    window_m: float = 16.0
+    resolution_m: float = 0.1
+    terrain_m: float = 44.0
+    samples: int = 3000
+    unknown_share: float = 0.3
+
+    def __post_init__(self) -> None:
+        if set(self.terrains) != set(PARTS) or min(self.terrains.values()) < 1:
+            raise DataError(f"terrains must have at least one for each of {', '.join(PARTS)}")
+        if self.windows < 1 or self.samples < 2:
+            raise DataError("windows must be at least 1 and samples at least 2")
+        if self.cells % (4 * SUBCELLS) or self.terrain_m < self.window_m + 2.0 * _MARGIN_M:
+            raise DataError(
+                f"window_m must be a multiple of {4 * SUBCELLS} cells and terrain_m at least"
+                f" {2.0 * _MARGIN_M:g} m more"
+            )
+        if not 0.0 <= self.unknown_share <= 1.0:
+            raise DataError("unknown_share must be from 0 to 1")
+
+    @property
+    def cells(self) -> int:
+        """Map cells along a window's edge."""
+        return round(self.window_m / self.resolution_m)
+
+    @property
+    def digest(self) -> str:
+        """Of the settings."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+
+# ---------------------------------------------------------------------------------------- terrains
+
+
+def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) -> Recipe:
+    """Ground of any kind that a rover may meet: slopes to 25 deg, CFA to 20 %, and landforms."""
+
+    def uniform(low: float, high: float) -> float:
+        return float(rng.uniform(low, high))
+
+    def chance(p: float) -> bool:
+        return bool(rng.random() < p)
+
+    rocks = None
+    if chance(0.9):
+        mean = uniform(0.35, 0.65)
+        rocks = Rocks(
+            cfa=uniform(0.0, 0.2),
+            d_min_m=uniform(0.1, 0.3) if chance(0.4) else 0.15,
+            d_max_m=uniform(0.8, 3.0),
+            height_ratio_min=uniform(0.15, 0.3),
+            height_ratio_mean=mean,
+            height_ratio_max=mean + uniform(0.15, 0.5),
+            elongation_max=uniform(1.2, 2.5),
+            burial_max=uniform(0.2, 0.8),
+        )
+    relief = Relief(
+        rms_1m_m=uniform(0.02, 0.06) if chance(0.75) else uniform(0.06, 0.14),
+        hurst=uniform(0.5, 0.9),
+        wavelength_min_m=uniform(0.5, 1.5),
+    )
+    craters = None
+    if chance(0.2):
+        craters = Craters(
+            per_km2=uniform(1500, 8000), d_min_m=2.5, d_max_m=25.0, depth_ratio_max=0.15
+        )
+    ripples = []
+    if chance(0.2):
+        for _ in range(int(rng.integers(1, 3))):
+            wavelength = uniform(1.0, 5.0)
+            ripples.append(
+                Ripples(
+                    height_m=wavelength * uniform(0.03, 0.10),
+                    wavelength_m=wavelength,
+                    cover=uniform(0.2, 0.9),
+                    patch_m=uniform(6.0, 25.0),
+                )
+            )
+    scarps = []
+    if chance(0.15):
+        scarps.append(
+            Scarps(
+                number=int(rng.integers(1, 5)),
+                height_m=uniform(0.15, 0.8),
+                width_m=uniform(0.1, 1.0),
+                length_m=uniform(6.0, 30.0),
+                back_m=uniform(3.0, 10.0),
+            )
+        )
+    ditches = []
+    if chance(0.15):
+        ditches.append(
+            Ditches(
+                number=int(rng.integers(1, 5)),
+                depth_m=uniform(0.1, 0.7),
+                width_m=uniform(0.6, 3.0),
+                length_m=uniform(6.0, 25.0),
+            )
+        )
+    return Recipe(
+        name="training",
+        size_m=(size_m, size_m),
+        resolution_m=resolution_m,
+        base=Base(slope_deg=25.0 * float(rng.random()) ** 1.3 if chance(0.85) else 0.0),
+        relief=relief,
+        rocks=rocks,
+        craters=craters,
+        ripples=ripples,
+        scarps=scarps,
+        ditches=ditches,
+        unknown=(
+            Unknown(fraction=uniform(0.01, 0.1), patch_m=uniform(1.0, 4.0)) if chance(0.1) else None
+        ),
+    )
+
+
+def mast_shadow(
+    z: NDArray[np.float32], resolution_m: float, viewer: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """(ny, nx): cells that a camera on a mast over cell `viewer` (iy, ix) cannot see.
+
+    Lines of sight are followed outwards in polar steps of a cell, which is as exact as training
+    needs; the simulator's sensor casts rays.
+    """
+    ny, nx = z.shape
+    iy, ix = viewer
+    reach = math.hypot(max(iy, ny - 1 - iy), max(ix, nx - 1 - ix)) + 1.0
+    radius = np.arange(1.0, reach)
+    bearing = np.linspace(-math.pi, math.pi, max(8, int(2.0 * math.pi * reach)), endpoint=False)
+    rows = np.clip(np.rint(iy + np.sin(bearing)[:, None] * radius).astype(int), 0, ny - 1)
+    columns = np.clip(np.rint(ix + np.cos(bearing)[:, None] * radius).astype(int), 0, nx - 1)
+    eye = float(np.nan_to_num(z[iy, ix])) + MAST_HEIGHT_M
+    rise = (np.nan_to_num(z[rows, columns], nan=-1e3) - eye) / (radius * resolution_m)
+    horizon = np.maximum.accumulate(rise, axis=1)
+    hidden = np.zeros(rise.shape, np.bool_)
+    hidden[:, 1:] = rise[:, 1:] < horizon[:, :-1] - 0.01
+    y, x = np.mgrid[0:ny, 0:nx]
+    dy, dx = y - iy, x - ix
+    spoke = np.rint((np.arctan2(dy, dx) + math.pi) / (2.0 * math.pi) * len(bearing)).astype(int)
+    step = np.clip(np.rint(np.hypot(dy, dx)).astype(int) - 1, 0, len(radius) - 1)
+    return np.asarray(hidden[spoke % len(bearing), step])
+
+
+# ----------------------------------------------------------------------------------------- windows
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Windows of one or more terrains, stacked.
+
+    Attributes:
+        heights: (n, cells, cells) int16, in HEIGHT_STEP_M about the window's mean; UNKNOWN.
+        dense: (n, BINS, cells/2, cells/2) uint8, rejects of SUBCELLS^2, of `fixed_box`.
+        sample_at: (n, samples) int32 flat index into (BINS, cells/2, cells/2), of `verified`.
+        sample_bad: (n, samples) bool.
+        sample_weight: (n, samples) float32, mean 1 in each window.
+    """
+
+    heights: NDArray[np.int16]
+    dense: NDArray[np.uint8]
+    sample_at: NDArray[np.int32]
+    sample_bad: NDArray[np.bool_]
+    sample_weight: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.heights)
+
+    @staticmethod
+    def stacked(parts: list[Windows]) -> Windows:
+        """All windows of several."""
+        return Windows(
+            *(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Windows))
+        )
+
+
+def network_input(heights: NDArray[np.int16]) -> NDArray[np.float32]:
+    """(n, cells, cells) stored heights -> (n, 2, cells, cells): height above the mean [m], known.
+
+    The same as `mlnav.risk` makes of a local map.
+    """
+    known = heights != UNKNOWN
+    z = np.where(known, heights, np.int16(0)).astype(np.float32) * np.float32(HEIGHT_STEP_M)
+    count = np.maximum(known.sum((1, 2), dtype=np.float64), 1.0)
+    mean = z.sum((1, 2), dtype=np.float64) / count
+    z = np.where(known, z - mean[:, None, None], 0.0)
+    return np.stack([z, known], axis=1).astype(np.float32)
+
+
+def _rng(spec: DataSpec, part: str, *item: int) -> np.random.Generator:
+    return np.random.default_rng(
+        np.random.SeedSequence(spec.seed, spawn_key=(PARTS.index(part), *item))
+    )
+
+
+def recipe_of(spec: DataSpec, part: str, terrain: int) -> Recipe:
+    """What one terrain of a part is made by."""
+    return random_recipe(_rng(spec, part, terrain), spec.terrain_m, spec.resolution_m)
+
+
+def make_windows(spec: DataSpec, part: str, terrain: int) -> Windows:
+    """The windows of one terrain of a part, with their labels."""
+    rng = _rng(spec, part, terrain)
+    recipe = random_recipe(rng, spec.terrain_m, spec.resolution_m)
+    ground = generate(recipe, int(rng.integers(2**40, 2**41)))
+    made = [_window(spec, ground, rng) for _ in range(spec.windows)]
+    return Windows(*(np.stack(columns) for columns in zip(*made, strict=True)))
+
+
+def _window(spec: DataSpec, ground: Terrain, rng: np.random.Generator) -> tuple[Any, ...]:
+    margin = math.ceil(_MARGIN_M / spec.resolution_m)
+    span = spec.cells + 2 * margin
+    iy, ix = (int(rng.integers(0, n - span + 1)) for n in ground.shape)
+    z = ground.z[iy : iy + span, ix : ix + span].copy()
+    if rng.random() < spec.unknown_share:
+        # What a rover in the window sees from there.
+        viewer = (span // 2 + int(rng.integers(-20, 21)), span // 2 + int(rng.integers(-20, 21)))
+        z[mast_shadow(z, spec.resolution_m, viewer)] = np.nan
+    if not np.isfinite(z).any():
+        z[:] = 0.0
+    z -= np.float32(np.nanmean(z, dtype=np.float64))
+    # The network sees what is stored, so what is stored is labelled.
+    stored = np.clip(np.rint(z / HEIGHT_STEP_M), -32767, 32767)
+    heights = np.where(np.isnan(z), np.float32(UNKNOWN), stored).astype(np.int16)
+    z = np.where(heights == UNKNOWN, np.nan, heights * np.float32(HEIGHT_STEP_M))
+    grid = _core.Grid(np.ascontiguousarray(z, np.float32), spec.resolution_m, 0.0, 0.0)
+    inner = slice(margin, margin + spec.cells)
+    return (
+        heights[inner, inner],
+        _dense_labels(grid, margin, spec.cells),
+        *_sampled_labels(grid, margin, spec, rng),
+    )
+
+
+def _checker(name: str, limits: str, cells: int) -> _core.Checker:
+    config = Config.model_validate({"checker": name, "limits": limits})
+    return config.build_checker(cells)
+
+
+def _dense_labels(grid: _core.Grid, margin: int, cells: int) -> NDArray[np.uint8]:
+    checker = _checker("fixed_box", PAIRS["fixed_box"], grid.z.size)
+    checker.set_map(grid)
+    inner = slice(margin, margin + cells)
+    bad = checker.ace_map(BINS)[:, inner, inner] != 0
+    blocks = bad.reshape(BINS, cells // SUBCELLS, SUBCELLS, cells // SUBCELLS, SUBCELLS)
+    return np.asarray(blocks.sum((2, 4), dtype=np.uint8))
+
+
+def _sampled_labels(
+    grid: _core.Grid, margin: int, spec: DataSpec, rng: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.float32]]:
+    side = spec.cells // SUBCELLS
+    drawn = 6 * spec.samples
+    at = rng.integers(0, BINS * side * side, drawn).astype(np.int32)
+    bins, rows, columns = np.unravel_index(at, (BINS, side, side))
+    cell_m = SUBCELLS * spec.resolution_m
+    corner_m = (margin - 0.5) * spec.resolution_m
+    poses = np.empty((drawn, 4))
+    poses[:, 0] = corner_m + (columns + rng.random(drawn)) * cell_m
+    poses[:, 1] = corner_m + (rows + rng.random(drawn)) * cell_m
+    poses[:, 2] = bins * (2.0 * math.pi / BINS)
+    # Paths are arcs of up to 1/3 per metre, and turns in place.
+    poses[:, 3] = np.where(rng.random(drawn) < 0.1, np.inf, rng.integers(-5, 6, drawn) / 15.0)
+
+    limits = PAIRS["verified"]
+    timid = _checker("fixed_box", limits, grid.z.size)
+    timid.set_map(grid)
+    doubtful = timid.reasons(poses) != 0
+    keep = np.zeros(drawn, np.bool_)
+    weight = np.zeros(drawn, np.float64)
+    strata = [np.flatnonzero(doubtful), np.flatnonzero(~doubtful)]
+    wanted = spec.samples // 2
+    shares = [min(len(strata[0]), wanted), min(len(strata[1]), spec.samples - wanted)]
+    for i in (0, 1):  # one that has too few leaves its share to the other
+        shares[i] = min(len(strata[i]), spec.samples - shares[1 - i])
+    for members, share in zip(strata, shares, strict=True):
+        keep[members[:share]] = True
+        weight[members[:share]] = len(members) / max(share, 1)
+    checker = _checker("verified", limits, grid.z.size)
+    checker.set_map(grid)
+    bad = checker.reasons(np.ascontiguousarray(poses[keep])) != 0
+    kept = weight[keep]
+    return at[keep], bad, (kept / kept.mean()).astype(np.float32)
+
+
+# ------------------------------------------------------------------------------------------ shards
+
+
+def _shard(folder: Path, part: str, terrain: int) -> Path:
+    return folder / part / f"{terrain:05d}.npz"
+
+
+def _make_shard(folder: Path, spec: DataSpec, part: str, terrain: int) -> tuple[str, int]:
+    path = _shard(folder, part, terrain)
+    windows = make_windows(spec, part, terrain)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    with temporary.open("wb") as file:
+        np.savez(file, **{f.name: getattr(windows, f.name) for f in fields(Windows)})
+    temporary.replace(path)
+    return part, terrain
+
+
+def make_data(
+    folder: Path,
+    spec: DataSpec,
+    workers: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Any]:
+    """Make what is missing of a data set, and its manifest.
+
+    Raises:
+        DataError: the folder holds a data set of other settings.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest_path = folder / "manifest.json"
+    if manifest_path.exists():
+        found = read_manifest(folder)
+        if found["digest"] != spec.digest:
+            raise DataError(f"{folder}: holds a data set of other settings: {found['spec']}")
+    else:
+        _write_json(manifest_path, {"digest": spec.digest, "spec": asdict(spec)})
+    for part in PARTS:
+        (folder / part).mkdir(exist_ok=True)
+        for stale in (folder / part).glob("*.tmp"):
+            stale.unlink()
+    # The small parts first: training can be tried before all of its own is there.
+    tasks = [(part, i) for part in reversed(PARTS) for i in range(spec.terrains[part])]
+    missing = [(p, i) for p, i in tasks if not _shard(folder, p, i).exists()]
+    done = len(tasks) - len(missing)
+    progress(done, len(tasks))
+    for _ in _made(folder, spec, missing, workers):
+        done += 1
+        progress(done, len(tasks))
+    manifest = {"digest": spec.digest, "spec": asdict(spec), "counts": _counts(folder, spec)}
+    _write_json(manifest_path, manifest)
+    return manifest
+
+
+def _made(
+    folder: Path, spec: DataSpec, tasks: list[tuple[str, int]], workers: int
+) -> Iterator[tuple[str, int]]:
+    if workers <= 1:
+        yield from (_make_shard(folder, spec, part, i) for part, i in tasks)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(_make_shard, folder, spec, part, i) for part, i in tasks]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _counts(folder: Path, spec: DataSpec) -> dict[str, Any]:
+    counts: dict[str, Any] = {}
+    for part in PARTS:
+        windows = dense = dense_bad = sampled = sampled_bad = unknown = 0
+        weighted_bad = 0.0
+        for i in range(spec.terrains[part]):
+            shard = read_shard(_shard(folder, part, i))
+            windows += len(shard)
+            dense += shard.dense.size * SUBCELLS**2
+            dense_bad += int(shard.dense.sum(dtype=np.int64))
+            sampled += shard.sample_bad.size
+            sampled_bad += int(shard.sample_bad.sum())
+            weighted_bad += float(shard.sample_weight[shard.sample_bad].sum(dtype=np.float64))
+            unknown += int((shard.heights == UNKNOWN).any((1, 2)).sum())
+        counts[part] = {
+            "terrains": spec.terrains[part],
+            "windows": windows,
+            "windows_with_unknown": unknown,
+            "fixed_box": {"labels": dense, "rejected": dense_bad / dense},
+            "verified": {
+                "labels": sampled,
+                "rejected_of_sample": sampled_bad / sampled,
+                "rejected": weighted_bad / sampled,
+            },
+        }
+    return counts
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a data set.
+
+    Raises:
+        DataError: there is none, or it is damaged.
+    """
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest["digest"], manifest["spec"]["terrains"]
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise DataError(f"{folder}: no data set: {fault}") from fault
+    return dict(manifest)
+
+
+def read_spec(folder: Path) -> DataSpec:
+    """What a data set is made of.
+
+    Raises:
+        DataError: there is none, or it is damaged.
+    """
+    manifest = read_manifest(folder)
+    try:
+        spec = DataSpec(**manifest["spec"])
+    except TypeError as fault:
+        raise DataError(f"{folder}: no data set: {fault}") from fault
+    if spec.digest != manifest["digest"]:
+        raise DataError(f"{folder}: manifest.json does not hold together (digest)")
+    return spec
+
+
+def read_shard(path: Path) -> Windows:
+    """The windows of one shard.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        with np.load(path) as arrays:
+            return Windows(*(arrays[f.name] for f in fields(Windows)))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as fault:
+        raise DataError(f"{path}: damaged or missing: {fault}") from fault
+
+
+def read_part(folder: Path, part: str, most: int | None = None) -> Windows:
+    """All windows of a part, or of its first `most` terrains.
+
+    Raises:
+        DataError: the data set is incomplete or damaged, or there is not the memory for it.
+    """
+    spec = read_spec(folder)
+    count = spec.terrains[part] if most is None else min(spec.terrains[part], most)
+    first = read_shard(_shard(folder, part, 0))
+    columns = {f.name: getattr(first, f.name) for f in fields(Windows)}
+    needed, free = count * sum(c.nbytes for c in columns.values()), _free_bytes()
+    if needed > 0.8 * free:
+        raise DataError(
+            f"{folder}: the {part} part takes {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB"
+            f" are free; use fewer of its {count} terrains"
+        )
+    # Filled in place: stacking a list of shards would take twice the memory.
+    whole = {k: np.empty((count * len(c), *c.shape[1:]), c.dtype) for k, c in columns.items()}
+    for i in range(count):
+        path = _shard(folder, part, i)
+        shard = first if i == 0 else read_shard(path)
+        for name, column in columns.items():
+            values = getattr(shard, name)
+            if values.shape != column.shape or values.dtype != column.dtype:
+                raise DataError(f"{path}: damaged: {name} is {values.dtype} {values.shape}")
+            whole[name][i * len(column) : (i + 1) * len(column)] = values
+    return Windows(**whole)
+
+
+def _free_bytes() -> float:
+    """Memory that can be had without swapping; infinite where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return math.inf
+    return next((float(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvail")), math.inf)

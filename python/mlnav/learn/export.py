@@ -1,0 +1,269 @@
+"""Export: from a trained network to a model folder that `mlnav.risk` loads.
+
+Risk is calibrated on the validation part (a temperature and an offset, folded into the head), the
+graph is compared with torch by values and by what the planner makes of them, and what is shipped
+is measured as it is run, through ONNX Runtime, on the test part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mlnav.learn.card import card
+from mlnav.learn.data import (
+    BINS,
+    PAIRS,
+    UNKNOWN,
+    DataSpec,
+    Windows,
+    network_input,
+    read_manifest,
+    read_part,
+    read_spec,
+)
+from mlnav.learn.evaluation import (
+    Network,
+    fixed_spec,
+    fixed_windows,
+    grounds,
+    heights_m,
+    measure,
+    sobel,
+    total,
+)
+from mlnav.learn.graph import INPUT, OPSET, OUTPUT, make_graph
+from mlnav.learn.network import AceNet, count_macs, count_parameters
+from mlnav.learn.parity import RankingCheck
+from mlnav.learn.training import LOG, Batches, TrainingSpec, evaluate, load_trained, read_run
+from mlnav.risk.models import MANIFEST, NETWORK, Manifest, Model
+
+VALUES_SAME = 1e-5
+"""Difference of a risk between torch and ONNX Runtime that 99 of 100 values stay below."""
+VALUES_MAX = 1e-4
+"""And all of them. Where the chance turns within millimetres of height, float32 has no more to
+give: torch itself is 2e-5 from torch in float64 there."""
+PARITY_WINDOWS = 48
+SIZE_MAX = 5_000_000
+
+Progress = Callable[[float, str], None]
+"""Share that is done, and what comes next."""
+
+
+class ExportError(ValueError):
+    """The model is not exported; the message says why."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A network, and the slope and offset of its logits that make it measure risk."""
+
+    model: AceNet
+    slope: float
+    offset: float
+
+    def risk(self, heights: NDArray[np.int16]) -> NDArray[np.float32]:
+        """(cells, cells) stored heights -> (bins, side, side), by torch."""
+        ground = torch.from_numpy(network_input(heights[np.newaxis]))
+        with torch.no_grad():
+            p = torch.sigmoid(self.slope * self.model(ground) + self.offset)
+        risk: NDArray[np.float32] = p[0].numpy()
+        return risk
+
+
+def export(
+    run: Path,
+    data: Path,
+    name: str,
+    out: Path,
+    *,
+    force: bool = False,
+    progress: Progress = lambda done, what: None,
+) -> Path:
+    """Write `out`/`name` from a training's folder; the new model's folder.
+
+    Raises:
+        ExportError: the folder is there and `force` is not set, the name is no folder name, or the
+            exported graph is not the trained network.
+        TrainingError: nothing was trained in `run`.
+        DataError: the data set is incomplete or damaged.
+    """
+    folder = out / name
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise ExportError(f"name {name!r}: lower case letters, digits, '.', '_' and '-' only")
+    if folder.exists() and not force:
+        raise ExportError(f"{folder} is there: --force replaces it")
+    spec, model, epoch = load_trained(run)
+    data_spec = read_spec(data)
+    trained_on = read_run(run)
+    if trained_on is not None and trained_on["digest"] != data_spec.digest:
+        raise ExportError(f"{run} was trained on other data than {data}")
+    if data_spec.cells % model.multiple or spec.network.bins != BINS:
+        raise ExportError(f"{run}: the network does not fit windows of {data_spec.cells} cells")
+    progress(0.0, "calibration")
+    # Deterministic, and no slower: windows are small.
+    torch.set_num_threads(1)
+    validation = read_part(data, "validation")
+    calibrated = Calibrated(
+        model, *evaluate(model, Batches(validation, spec.checker)).calibration()
+    )
+    graph = make_graph(model, data_spec.cells, calibrated.slope, calibrated.offset)
+    network = graph.SerializeToString(deterministic=True)
+    if len(network) > SIZE_MAX:
+        raise ExportError(f"model.onnx would have {len(network)} bytes, at most {SIZE_MAX} ship")
+    manifest = _manifest(name, network, spec, calibrated, data_spec)
+    manifest["training"] = _training(run, data, spec, calibrated, epoch)
+    test = read_part(data, "test")
+    shipped = Network(Model(str(folder), Manifest.model_validate(manifest), network))
+    progress(0.3, "parity")
+    parity = compare(calibrated, shipped, test, spec.checker, data_spec)
+    progress(0.4, "quality")
+    manifest["metrics"] = _metrics(shipped, spec.checker, data_spec, validation, test, parity)
+    _write(folder, network, manifest)
+    return folder
+
+
+def compare(
+    calibrated: Calibrated, shipped: Network, windows: Windows, checker: str, spec: DataSpec
+) -> dict[str, Any]:
+    """Values and rankings of torch and ONNX Runtime over some windows, for the manifest.
+
+    Raises:
+        ExportError: they are not the same.
+    """
+    chosen = np.unique(np.linspace(0, len(windows) - 1, PARITY_WINDOWS).astype(int))
+    check: RankingCheck | None = None
+    apart = []
+    for i in chosen:
+        heights = windows.heights[i]
+        one, other = calibrated.risk(heights), shipped.risk(heights)
+        apart.append(np.abs(one - other))
+        if check is None:
+            check = RankingCheck(checker, PAIRS[checker], spec.cells, spec.resolution_m, one.size)
+        check.compare(heights_m(heights), one, other)
+    most, largest = (float(np.quantile(apart, q)) for q in (0.99, 1.0))
+    if not (most <= VALUES_SAME and largest <= VALUES_MAX):
+        raise ExportError(
+            f"torch and ONNX Runtime differ by {most:.2g} (99 %), {largest:.2g} (all); allowed"
+            f" are {VALUES_SAME:g} and {VALUES_MAX:g}"
+        )
+    assert check is not None
+    ranking = check.ranking()
+    if not ranking.same:
+        raise ExportError(f"torch and ONNX Runtime rank paths differently: {ranking}")
+    return {
+        "windows": len(chosen),
+        "value_99_abs": most,
+        "value_max_abs": largest,
+        "ranking": asdict(ranking),
+    }
+
+
+def _manifest(
+    name: str, network: bytes, spec: TrainingSpec, calibrated: Calibrated, data: DataSpec
+) -> dict[str, Any]:
+    cells, model = data.cells, calibrated.model
+    side = cells // spec.network.fold * spec.network.unfold
+    return {
+        "schema": 1,
+        "name": name,
+        "sha256": hashlib.sha256(network).hexdigest(),
+        "opset": OPSET,
+        "input": {
+            "name": INPUT,
+            "channels": ["height_m", "known"],
+            "resolution_m": data.resolution_m,
+            "cells": [cells, cells],
+            "datum": "mean of the window's known heights",
+        },
+        "output": {
+            "name": OUTPUT,
+            "bins": spec.network.bins,
+            "resolution_m": round(data.resolution_m * cells / side, 9),
+            "cells": [side, side],
+        },
+        "labels": {"checker": spec.checker, "limits": PAIRS[spec.checker]},
+        "parameters": count_parameters(model),
+        "macs": count_macs(model, cells),
+        "training": {},
+        "metrics": {},
+    }
+
+
+def _metrics(
+    shipped: Network,
+    checker: str,
+    spec: DataSpec,
+    validation: Windows,
+    test: Windows,
+    parity: dict[str, Any],
+) -> dict[str, Any]:
+    meters = measure(test, checker, shipped)
+    by_ground = {}
+    for ground, chosen in grounds(spec, "test", test).items():
+        if chosen.any():
+            found = total(meters, chosen).as_dict()
+            del found["reliability"]
+            by_ground[ground] = found | {"windows": int(chosen.sum())}
+    unknown = (test.heights == UNKNOWN).mean((1, 2))
+    fixed = fixed_spec(spec.window_m, spec.resolution_m)
+    return {
+        "validation": total(measure(validation, checker, shipped)).as_dict(),
+        "test": total(meters).as_dict(),
+        "test_by_ground": by_ground,
+        "test_unknown_share_max": round(float(unknown.max()), 4),
+        "sobel_auc": round(total(measure(test, checker, sobel(spec.resolution_m, BINS))).auc, 6),
+        "fixed": total(measure(fixed_windows(fixed), checker, shipped)).as_dict()
+        | {"digest": fixed.digest},
+        "parity": parity,
+    }
+
+
+def _training(
+    run: Path, data: Path, spec: TrainingSpec, calibrated: Calibrated, epoch: int
+) -> dict[str, Any]:
+    log = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
+    found = read_manifest(data)
+    settings = asdict(spec)
+    return {
+        "network": settings.pop("network"),
+        "settings": settings,
+        "epochs_done": epoch,
+        "seconds": round(sum(r["seconds"] for r in log), 1),
+        "last": log[-1] if log else None,
+        "calibration": {
+            "slope": round(calibrated.slope, 6),
+            "offset": round(calibrated.offset, 6),
+        },
+        "data": {k: found.get(k) for k in ("digest", "spec", "counts")},
+        "used": read_run(run),
+    }
+
+
+def _write(folder: Path, network: bytes, manifest: dict[str, Any]) -> None:
+    """The three files, under a temporary name until they are all there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir()
+        (temporary / NETWORK).write_bytes(network)
+        text = json.dumps(manifest, indent=2) + "\n"
+        (temporary / MANIFEST).write_text(text, encoding="utf-8")
+        (temporary / "card.md").write_text(card(manifest), encoding="utf-8")
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,130 @@
+"""Two risk maps that should be one: do they price the planner's paths alike?
+
+Equal values to 1e-5 say little where prices are nearly tied, and the planner acts on the order of
+paths alone. So both maps are put through the planner itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav import _core
+from mlnav.config import Config
+
+SAME_COST = 1e-3
+"""Paths whose costs [m of flat driving] differ by less may change places."""
+
+F32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What was compared, and how far the costs of one path were apart.
+
+    Attributes:
+        cycles: planning cycles compared.
+        paths: candidates with a finite cost, in all of them.
+        swapped: paths that changed places with one whose cost is not about the same.
+        other_cheapest: cycles whose cheapest path became another one.
+        cost_max_abs: greatest difference of a path's two costs.
+    """
+
+    cycles: int
+    paths: int
+    swapped: int
+    other_cheapest: int
+    cost_max_abs: float
+
+    @property
+    def same(self) -> bool:
+        """Whether the planner would have done the same."""
+        return self.cycles > 0 and self.swapped == 0 and self.other_cheapest == 0
+
+
+class RankingCheck:
+    """Plans twice from poses in windows, once by each risk map, and compares all path costs."""
+
+    def __init__(
+        self, checker: str, limits: str, cells: int, resolution_m: float, risk_cells: int
+    ) -> None:
+        config = Config().replaced(checker=checker, limits=limits, heuristic="network")
+        self._checker = config.build_checker(cells**2)
+        self._planner = _core.EnavPlanner(
+            config.planner.to_core(
+                config.heuristic, cells**2, risk_cells, config.checker.pose_step_m
+            ),
+            self._checker,
+        )
+        self._cells, self._resolution_m = cells, resolution_m
+        self._rng = np.random.default_rng(0)
+        self._cycles = self._paths = self._swapped = self._other_cheapest = 0
+        self._apart = 0.0
+
+    def compare(self, z: F32, one: F32, other: F32) -> None:
+        """Compare two maps (bins, side, side) of a window of heights, from a safe pose in it."""
+        grid = _core.Grid(np.ascontiguousarray(z), self._resolution_m, 0.0, 0.0)
+        pose = self._safe_pose(grid)
+        if pose is None:
+            return
+        bearing = self._rng.uniform(-math.pi, math.pi)
+        goal = (pose[0] + 40.0 * math.cos(bearing), pose[1] + 40.0 * math.sin(bearing))
+        a, b = (self._costs(grid, pose, goal, p) for p in (one, other))
+        ranked = np.isfinite(a) & np.isfinite(b)
+        if not ranked.any() and not (np.isfinite(a) | np.isfinite(b)).any():
+            return
+        self._cycles += 1
+        self._paths += int(ranked.sum())
+        self._swapped += int((np.isfinite(a) != np.isfinite(b)).sum()) + swaps(a[ranked], b[ranked])
+        cheapest = int(np.argmin(a)), int(np.argmin(b))
+        # Mirrored candidates on even ground cost the same but for rounding.
+        self._other_cheapest += cheapest[0] != cheapest[1] and a[cheapest[1]] > a.min() + 1e-5
+        self._apart = max(self._apart, float(np.abs(a[ranked] - b[ranked]).max(initial=0.0)))
+
+    def ranking(self) -> Ranking:
+        """Of all windows compared."""
+        return Ranking(self._cycles, self._paths, self._swapped, self._other_cheapest, self._apart)
+
+    def _safe_pose(self, grid: _core.Grid) -> tuple[float, float, float] | None:
+        edge = self._cells * self._resolution_m
+        poses = np.column_stack(
+            [*self._rng.uniform(0.3 * edge, 0.7 * edge, (2, 64)), self._rng.uniform(-3.1, 3.1, 64)]
+        )
+        self._checker.set_map(grid)
+        safe = np.flatnonzero(self._checker.reasons(np.ascontiguousarray(poses)) == 0)
+        if not safe.size:
+            return None
+        x, y, heading = (float(v) for v in poses[safe[0]])
+        return x, y, heading
+
+    def _costs(
+        self, grid: _core.Grid, pose: tuple[float, float, float], goal: tuple[float, float], p: F32
+    ) -> NDArray[np.float64]:
+        ratio = self._cells // p.shape[-1]
+        corner = 0.5 * self._resolution_m * (ratio - 1)
+        self._planner.reset()
+        self._planner.plan(
+            grid,
+            pose,
+            goal,
+            risk=np.ascontiguousarray(p),
+            risk_resolution_m=self._resolution_m * ratio,
+            risk_origin_m=(corner, corner),
+            ace_budget=2,  # costs are there before the first path is checked
+        )
+        return self._planner.path_costs().astype(np.float64)
+
+
+def swaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> int:
+    """Elements that are before another by `a`, by more than SAME_COST, and after it by `b`."""
+    if not len(a):
+        return 0
+    order = np.argsort(a, kind="stable")
+    a, b = a[order], b[order]
+    most_before = np.maximum.accumulate(b)
+    clearly_before = np.searchsorted(a, a - SAME_COST, side="left")
+    some = clearly_before > 0
+    return int((most_before[clearly_before[some] - 1] > b[some]).sum())

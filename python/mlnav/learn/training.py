@@ -1,0 +1,370 @@
+"""Training: one network for one pair of checker and limits, and how good it is.
+
+Deterministic: the order of windows and the symmetry each is seen under follow from (seed, epoch),
+so the number of workers, a stop and a resume change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn import functional
+
+from mlnav.learn.data import BINS, PAIRS, SUBCELLS, Windows, network_input, read_spec
+from mlnav.learn.network import AceNet, NetworkSpec
+from mlnav.learn.quality import QualityMeter
+from mlnav.learn.symmetry import SYMMETRIES, transform, transform_risk
+
+CHECKPOINT, LOG, RUN = "checkpoint.safetensors", "log.jsonl", "run.json"
+
+I32 = NDArray[np.int32]
+
+
+class TrainingError(ValueError):
+    """Training cannot start or go on; the message says why."""
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """Settings of one training run.
+
+    Attributes:
+        checker: whose verdicts are learned.
+        network: its shape.
+        epochs: passes over the training part.
+        batch: windows a step.
+        learning_rate: the highest; it rises over the first twentieth and falls as a cosine.
+        weight_decay: AdamW's.
+        average: decay of the running average of weights, which is what is exported.
+        seed: of the first weights, the order and the symmetries.
+    """
+
+    checker: str
+    network: NetworkSpec = field(default_factory=NetworkSpec)
+    epochs: int = 20
+    batch: int = 16
+    learning_rate: float = 4e-3
+    weight_decay: float = 1e-3
+    average: float = 0.998
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.checker not in PAIRS:
+            raise TrainingError(f"no labels of checker {self.checker!r}; known: {', '.join(PAIRS)}")
+        if self.epochs < 1 or self.batch < 1:
+            raise TrainingError("epochs and batch must be at least 1")
+
+
+# ----------------------------------------------------------------------------------------- batches
+
+
+def order_of(seed: int, epoch: int, windows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Order of an epoch, and the symmetry that each window is seen under in it."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(epoch,)))
+    return rng.permutation(windows), rng.integers(0, SYMMETRIES, windows)
+
+
+def _moved(bins: int, side: int) -> list[I32]:
+    """For each symmetry, where each flat index of (bins, side, side) goes."""
+    identity = np.arange(bins * side * side, dtype=np.int32).reshape(bins, side, side)
+    moved = []
+    for symmetry in range(SYMMETRIES):
+        came_from = transform_risk(identity, symmetry).ravel()
+        goes_to = np.empty_like(came_from)
+        goes_to[came_from] = identity.ravel()
+        moved.append(goes_to)
+    return moved
+
+
+class Batches:
+    """Inputs and targets of a part, window by window under a symmetry."""
+
+    def __init__(self, windows: Windows, checker: str) -> None:
+        self._windows = windows
+        self._dense = checker == "fixed_box"
+        self._moved = _moved(BINS, windows.dense.shape[-1])
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def loss_terms(
+        self, model: AceNet, chosen: NDArray[np.int64], symmetry: NDArray[np.int64]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits, targets in [0, 1] and weights of all labels of some windows, as flat tensors."""
+        w = self._windows
+        heights = np.stack(
+            [transform(w.heights[i], int(s)) for i, s in zip(chosen, symmetry, strict=True)]
+        )
+        ground = torch.from_numpy(network_input(heights)).to(memory_format=torch.channels_last)
+        logits = model(ground)
+        side = w.dense.shape[-1]
+        if self._dense:
+            target = torch.from_numpy(
+                np.stack(
+                    [
+                        transform_risk(w.dense[i], int(s))
+                        for i, s in zip(chosen, symmetry, strict=True)
+                    ]
+                )
+            ).to(torch.float32) * (1.0 / SUBCELLS**2)
+            size = logits.shape[-1]
+            if size < side:
+                target = functional.avg_pool2d(target, side // size)
+            elif size > side:
+                target = functional.interpolate(target, scale_factor=float(size // side))
+            return logits.reshape(-1), target.reshape(-1), torch.ones(target.numel())
+        if logits.shape[-1] != side:
+            logits = functional.interpolate(logits, size=(side, side), mode="nearest")
+        at = np.stack(
+            [self._moved[int(s)][w.sample_at[i]] for i, s in zip(chosen, symmetry, strict=True)]
+        )
+        picked = torch.gather(logits.flatten(1), 1, torch.from_numpy(at.astype(np.int64)))
+        bad = torch.from_numpy(w.sample_bad[chosen].astype(np.float32))
+        weight = torch.from_numpy(w.sample_weight[chosen])
+        return picked.reshape(-1), bad.reshape(-1), weight.reshape(-1)
+
+
+# ---------------------------------------------------------------------------------------- training
+
+
+def evaluate(model: AceNet, batches: Batches, batch: int = 16) -> QualityMeter:
+    """Logits and labels of a model on a whole part, added up."""
+    training = model.training
+    model.eval()
+    meter = QualityMeter()
+    with torch.no_grad():
+        for chosen in _split(np.arange(len(batches)), batch):
+            terms = batches.loss_terms(model, chosen, np.zeros(len(chosen), np.int64))
+            meter.add(*(t.numpy() for t in terms))
+    model.train(training)
+    return meter
+
+
+def _split(order: NDArray[np.int64], batch: int) -> Iterator[NDArray[np.int64]]:
+    for begin in range(0, len(order), batch):
+        yield order[begin : begin + batch]
+
+
+class _Run:
+    """Everything that a checkpoint holds."""
+
+    def __init__(self, spec: TrainingSpec) -> None:
+        torch.manual_seed(spec.seed)
+        self.spec = spec
+        self.model = AceNet(spec.network).to(memory_format=torch.channels_last)
+        self.average = AceNet(spec.network).to(memory_format=torch.channels_last)
+        self.average.load_state_dict(self.model.state_dict())
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=spec.learning_rate, weight_decay=spec.weight_decay
+        )
+        self.epoch = 0
+        self.step = 0
+
+    def rate(self, total: int) -> float:
+        """Learning rate of the step that comes."""
+        warm = max(1, total // 20)
+        if self.step < warm:
+            return self.spec.learning_rate * (self.step + 1) / warm
+        done = (self.step - warm) / max(1, total - warm)
+        return self.spec.learning_rate * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * done)))
+
+    def update(self, loss: Tensor, total: int) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate(total)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.step += 1
+        # Young averages forget faster, or the first weights would stay in them.
+        keep = min(self.spec.average, (1.0 + self.step) / (10.0 + self.step))
+        with torch.no_grad():
+            mine, theirs = self.average.state_dict(), self.model.state_dict()
+            for name, value in mine.items():
+                if value.dtype.is_floating_point:
+                    value.lerp_(theirs[name], 1.0 - keep)
+                else:
+                    value.copy_(theirs[name])
+
+    def save(self, path: Path) -> None:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {f"average.{k}": v for k, v in self.average.state_dict().items()}
+        for i, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"adam.{i}.{k}": v for k, v in state.items()}
+        tensors = {k: v.contiguous().clone() for k, v in tensors.items()}
+        meta = {
+            "spec": json.dumps(asdict(self.spec)),
+            "epoch": str(self.epoch),
+            "step": str(self.step),
+        }
+        temporary = path.with_suffix(".tmp")
+        save_file(tensors, temporary, meta)
+        temporary.replace(path)
+
+    def load(self, path: Path) -> None:
+        meta, tensors = _read(path)
+        if json.loads(meta["spec"]) != json.loads(json.dumps(asdict(self.spec))):
+            raise TrainingError(f"{path}: is of other settings: {meta['spec']}")
+        self.model.load_state_dict(_under(tensors, "model."))
+        self.average.load_state_dict(_under(tensors, "average."))
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in _under(tensors, "adam.").items():
+            i, _, key = name.partition(".")
+            state.setdefault(int(i), {})[key] = value
+        packed = self.optimizer.state_dict()
+        packed["state"] = state
+        self.optimizer.load_state_dict(packed)
+        self.epoch, self.step = int(meta["epoch"]), int(meta["step"])
+
+
+def claim_run(folder: Path, data: Path, terrains: int | None = None) -> None:
+    """Note what a training's folder is trained on, in run.json.
+
+    Raises:
+        TrainingError: it was begun on other data.
+        DataError: there is no data set.
+    """
+    spec = read_spec(data)
+    used = min(terrains or spec.terrains["train"], spec.terrains["train"])
+    mine = {"digest": spec.digest, "terrains": used, "windows": used * spec.windows}
+    path = folder / RUN
+    if path.exists():
+        found = read_run(folder)
+        if found != mine:
+            raise TrainingError(f"{folder}: was begun on other data: {found}, not {mine}")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(mine) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def read_run(folder: Path) -> dict[str, Any] | None:
+    """What a training's folder is trained on; None where it was not noted.
+
+    Raises:
+        TrainingError: run.json is damaged.
+    """
+    path = folder / RUN
+    if not path.exists():
+        return None
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as fault:
+        raise TrainingError(f"{path}: damaged: {fault}") from fault
+
+
+def load_trained(folder: Path) -> tuple[TrainingSpec, AceNet, int]:
+    """Settings, averaged network in evaluation mode, and epochs done, of a training's folder.
+
+    Raises:
+        TrainingError: there is no checkpoint, or it is damaged.
+    """
+    path = folder / CHECKPOINT
+    if not path.exists():
+        raise TrainingError(f"{folder}: no {CHECKPOINT}; nothing was trained here")
+    meta, tensors = _read(path)
+    try:
+        settings = json.loads(meta["spec"])
+        shape = settings.pop("network")
+        network = NetworkSpec(**shape | {"widths": tuple(shape["widths"])})
+        spec = TrainingSpec(network=network, **settings)
+        model = AceNet(network)
+        model.load_state_dict(_under(tensors, "average."))
+        epoch = int(meta["epoch"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as fault:
+        raise TrainingError(f"{path}: damaged checkpoint: {fault}") from fault
+    return spec, model.eval(), epoch
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata() or {}, {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
+    except Exception as fault:
+        raise TrainingError(f"{path}: damaged checkpoint: {fault}") from fault
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+def train(
+    spec: TrainingSpec,
+    training: Windows,
+    validation: Windows,
+    folder: Path,
+    *,
+    progress: Progress = lambda record: None,
+    threads: int = 1,
+) -> AceNet:
+    """Train, or go on from `folder`'s checkpoint; the averaged network, in evaluation mode.
+
+    `folder` receives checkpoint.safetensors after every epoch and log.jsonl, one record an epoch.
+    `progress` is called with partial records within epochs (`step`, `steps`) and with those.
+
+    Raises:
+        TrainingError: the checkpoint is damaged or of other settings, or the loss is not finite.
+    """
+    torch.set_num_threads(threads)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = _Run(spec)
+    checkpoint = folder / CHECKPOINT
+    if checkpoint.exists():
+        run.load(checkpoint)
+    batches, held_out = Batches(training, spec.checker), Batches(validation, spec.checker)
+    per_epoch = math.ceil(len(batches) / spec.batch)
+    total = per_epoch * spec.epochs
+    while run.epoch < spec.epochs:
+        begin = time.perf_counter()
+        order, symmetry = order_of(spec.seed, run.epoch, len(batches))
+        run.model.train()
+        summed = 0.0
+        for i, chosen in enumerate(_split(order, spec.batch)):
+            logits, target, weight = batches.loss_terms(run.model, chosen, symmetry[chosen])
+            loss = functional.binary_cross_entropy_with_logits(logits, target, weight)
+            if not torch.isfinite(loss):
+                raise TrainingError(f"the loss is {float(loss)} at step {run.step}")
+            run.update(loss, total)
+            summed += float(loss)
+            if i % 10 == 9:
+                progress(
+                    {
+                        "epoch": run.epoch,
+                        "step": i + 1,
+                        "steps": per_epoch,
+                        "loss": summed / (i + 1),
+                    }
+                )
+        run.epoch += 1
+        quality = evaluate(run.average, held_out).quality()
+        record = {
+            "epoch": run.epoch,
+            "epochs": spec.epochs,
+            "train_loss": summed / per_epoch,
+            "validation_loss": quality.loss,
+            "validation_auc": quality.auc,
+            "calibration_error": quality.calibration_error,
+            "seconds": time.perf_counter() - begin,
+        }
+        run.save(checkpoint)
+        with (folder / LOG).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+        progress(record)
+    model: AceNet = run.average.eval()
+    return model

@@ -1,0 +1,74 @@
+"""Rocks laid on ground that was measured without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mlnav.terrain import rocks
+from mlnav.terrain.recipes import Rocks
+from mlnav.terrain.terrain import Point, Terrain, TerrainError
+
+CLEAR_M = 2.5
+"""Radius kept free of rocks about start and goal, as in the recipes of the benchmark classes."""
+
+_STREAM = 32
+"""First number of the spawn key, apart from those of recipes."""
+
+_HEIGHT_STEPS_PER_M = 16384.0
+
+
+def with_rocks(
+    terrain: Terrain,
+    cfa: float,
+    seed: int,
+    *,
+    clear: Sequence[Point] = (),
+    clear_radius_m: float = CLEAR_M,
+) -> Terrain:
+    """The map with Golombek rocks of this cumulative fractional area on it.
+
+    Rocks only add height, and only to cells of the map that are known; unknown ground stays
+    unknown. Shapes and sizes are those of a recipe's rocks.
+
+    Args:
+        terrain: the ground.
+        cfa: fraction of the ground under rocks of all sizes, 0 to 0.3. Those below 0.15 m are left
+            out, as in recipes.
+        seed: of the rocks; the same terrain, cfa and seed give the same heights.
+        clear: points (x, y) [m] to keep free of rocks, besides the terrain's start and goal.
+        clear_radius_m: how far around them.
+
+    Raises:
+        TerrainError: cfa or seed is out of range.
+    """
+    if not 0.0 <= cfa <= 0.3:
+        raise TerrainError(f"rock cover must be 0 to 0.3, got {cfa:g}")
+    if seed < 0:
+        raise TerrainError(f"seed must not be negative, got {seed}")
+    if cfa == 0.0:
+        return terrain
+    kind = Rocks(cfa=cfa)
+    (ny, nx), res = terrain.shape, terrain.resolution_m
+    field = rocks.scatter(
+        np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,))),
+        k=kind.cfa,
+        size_m=(nx * res, ny * res),
+        d_min_m=kind.d_min_m,
+        d_max_m=kind.d_max_m,
+        height_ratio=kind.height_ratio,
+        elongation_max=kind.elongation_max,
+        burial_max=kind.burial_max,
+    )
+    x_min, _, y_min, _ = terrain.extent_m  # a rock field begins at (0, 0)
+    for x, y in (*clear, *(p for p in (terrain.start_m, terrain.goal_m) if p is not None)):
+        long_axis = 0.5 * field.diameter_m * np.sqrt(field.elongation)
+        distance = np.hypot(field.x_m + x_min - x, field.y_m + y_min - y)
+        field = field.where(distance - long_axis > clear_radius_m)
+    relief = rocks.relief_of(field, terrain.shape, res)
+    # Rounded as recipes are; cells without a rock keep their very bits.
+    raised = np.round((terrain.z + relief) * _HEIGHT_STEPS_PER_M) / _HEIGHT_STEPS_PER_M
+    z = np.where(relief > 0.0, raised, terrain.z)
+    return replace(terrain.with_heights(z), name=f"{terrain.name}-cfa{cfa:g}-seed{seed}")
