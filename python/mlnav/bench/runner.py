@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from mlnav.io import JsonlWriter, read_jsonl
+from mlnav.io import JsonlWriter, end_with_parent, read_jsonl
 
 Key = tuple[Any, ...]
 Record = dict[str, Any]
@@ -82,7 +82,7 @@ def _results(tasks: Sequence[T], run: Callable[[T], Record], workers: int) -> It
         return
     waiting = iter(tasks)
     with ProcessPoolExecutor(
-        min(workers, len(tasks)), mp_context=get_context("spawn"), initializer=_interruptible
+        min(workers, len(tasks)), mp_context=get_context("spawn"), initializer=_start_worker
     ) as pool:
         with _uninterrupted():
             running = {pool.submit(run, t) for t in itertools.islice(waiting, workers)}
@@ -114,5 +114,6 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _interruptible() -> None:
+def _start_worker() -> None:
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.default_int_handler)

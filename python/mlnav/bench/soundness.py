@@ -28,6 +28,7 @@ from mlnav.bench.cases import Case, cases
 from mlnav.bench.statistics import Rate
 from mlnav.config import Config
 from mlnav.core import HeightMap, reason_names
+from mlnav.io import end_with_parent
 from mlnav.linkage import STATE, box_centres, contact_heights
 from mlnav.terrain import Terrain
 
@@ -208,7 +209,9 @@ def _results(tasks: Sequence[_Task], workers: int) -> Iterator[Result]:
     if workers <= 1:
         yield from map(run_task, tasks)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=end_with_parent
+    ) as pool:
         try:
             yield from pool.map(run_task, tasks, chunksize=4)
         except BaseException:

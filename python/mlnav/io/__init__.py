@@ -1,5 +1,6 @@
-"""Files that survive: records line by line, JSON whole or not at all."""
+"""Files that survive, records line by line, JSON whole or not at all; processes that do not."""
 
 from mlnav.io.records import JsonlWriter, RecordError, read_jsonl, write_json
+from mlnav.io.workers import end_with_parent
 
-__all__ = ["JsonlWriter", "RecordError", "read_jsonl", "write_json"]
+__all__ = ["JsonlWriter", "RecordError", "end_with_parent", "read_jsonl", "write_json"]

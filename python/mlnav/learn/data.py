@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.config import Config
+from mlnav.io import end_with_parent
 from mlnav.terrain import Terrain, generate
 from mlnav.terrain.recipes import (
     Base,
@@ -426,7 +427,9 @@ def _made(
     if workers <= 1:
         yield from (_make_shard(folder, spec, part, i) for part, i in tasks)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=end_with_parent
+    ) as pool:
         futures = [pool.submit(_make_shard, folder, spec, part, i) for part, i in tasks]
         try:
             for future in as_completed(futures):
@@ -507,7 +510,8 @@ def read_shard(path: Path) -> Windows:
         DataError: it cannot be read.
     """
     try:
-        with np.load(path) as arrays:
+        # numpy leaves a file open that it cannot read.
+        with path.open("rb") as file, np.load(file) as arrays:
             return Windows(*(arrays[f.name] for f in fields(Windows)))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as fault:
         raise DataError(f"{path}: damaged or missing: {fault}") from fault

@@ -338,10 +338,11 @@ def train(
         for i, chosen in enumerate(_split(order, spec.batch)):
             logits, target, weight = batches.loss_terms(run.model, chosen, symmetry[chosen])
             loss = functional.binary_cross_entropy_with_logits(logits, target, weight)
-            if not torch.isfinite(loss):
-                raise TrainingError(f"the loss is {float(loss)} at step {run.step}")
+            value = float(loss.detach())
+            if not math.isfinite(value):
+                raise TrainingError(f"the loss is {value} at step {run.step}")
             run.update(loss, total)
-            summed += float(loss)
+            summed += value
             if i % 10 == 9:
                 progress(
                     {
