@@ -7,8 +7,9 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
-# Optional parts of the package to install, as pip names them: make EXTRAS=dev,onnx does without torch.
-EXTRAS ?= dev,onnx,train
+# Optional parts of the package to install, as pip names them. Training takes torch, which is large: without
+# it `make test` skips the tests of training. make EXTRAS=dev,onnx,train test
+EXTRAS ?= dev,onnx
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin

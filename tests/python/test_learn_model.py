@@ -545,7 +545,11 @@ def test_ctrl_c_says_how_to_go_on(data, tmp_path, monkeypatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(training, "train", stopped)
-    result = invoke("train", "--data", data, "--out", tmp_path / "run", *TRAIN, code=130)
+    run = tmp_path / "run"
+    result = invoke("train", "--data", data, "--out", run, *TRAIN, code=130)
+    assert "begins again" in result.stderr
+    (run / training.CHECKPOINT).touch()
+    result = invoke("train", "--data", data, "--out", run, *TRAIN, code=130)
     assert "goes on from there" in result.stderr
 
 

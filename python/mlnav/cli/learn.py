@@ -91,9 +91,13 @@ def data_command(
         samples=samples,
     )
     with progress_bar("terrains", sum(numbers)) as update:
-        manifest = make_data(
-            out, spec, workers, lambda done, total: update(done, f"{done} of {total}")
-        )
+        try:
+            manifest = make_data(
+                out, spec, workers, lambda done, total: update(done, f"{done} of {total}")
+            )
+        except KeyboardInterrupt:
+            say(f"{out} keeps the terrains that are done; the same command goes on from there")
+            raise
     if as_json:
         emit(manifest)
         return
@@ -156,7 +160,7 @@ def train_command(
     _need("train", "torch", "safetensors")
     from mlnav.learn.data import read_part
     from mlnav.learn.network import NetworkSpec
-    from mlnav.learn.training import TrainingSpec, claim_run, train
+    from mlnav.learn.training import CHECKPOINT, TrainingSpec, claim_run, train
 
     network = NetworkSpec(whole_numbers("--widths", widths), depth, fold, unfold, separable)
     spec = TrainingSpec(checker, network, epochs, batch, learning_rate, seed=seed)
@@ -168,7 +172,12 @@ def train_command(
         try:
             train(spec, training, validation, run, progress=show, threads=threads)
         except KeyboardInterrupt:
-            say(f"{run} holds the last whole epoch; the same command goes on from there")
+            begun = (run / CHECKPOINT).exists()
+            say(
+                f"{run} holds the last whole epoch; the same command goes on from there"
+                if begun
+                else f"{run}: not one epoch was complete; the same command begins again"
+            )
             raise
     if as_json:
         emit(last)
