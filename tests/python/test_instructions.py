@@ -17,7 +17,9 @@ from mlnav.bench.instructions import (
     Usage,
     flight_seconds,
     load_instructions,
+    shipped_counts,
 )
+from mlnav.risk import model_folder, model_names, read_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,6 +123,14 @@ def test_the_shipped_counts_hold_together() -> None:
         # A proof costs more than a look at boxes.
         poses = build.checkers
         assert poses["verified/flight_like"]["pass"] > 10 * poses["fixed_box/enav_like"]["pass"]
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_shipped_networks_are_those_that_were_counted(name) -> None:
+    """After another shape is exported: mlnav bench instructions --networks-only."""
+    manifest = read_model(model_folder() / name).manifest
+    counted = shipped_counts()["models"][manifest.name]
+    assert (counted["parameters"], counted["macs"]) == (manifest.parameters, manifest.macs)
 
 
 def dump(trigger: str, instructions: int) -> str:

@@ -77,7 +77,10 @@ def count(
     tools = _Tools.find()
     grounds = [load(spec, seed) for spec in GROUNDS for seed in SEEDS]
     report: dict[str, Any] = {}
-    details: dict[str, Any] = {m.manifest.name: {"macs": m.manifest.macs} for m in models}
+    details: dict[str, Any] = {
+        m.manifest.name: {"parameters": m.manifest.parameters, "macs": m.manifest.macs}
+        for m in models
+    }
     for name, build in BUILDS.items():
         if stages is None:
             progress(f"planner, {name}")
