@@ -134,8 +134,14 @@ def test_settings_reach_the_checker() -> None:
 def test_checkers_without_boxes_look_closer_along_a_path() -> None:
     """Between poses 0.25 m apart a wheel can be on top of a rock, and only boxes see it there."""
     for name, step in (("fixed_box", 0.25), ("verified", 0.1), ("settle", 0.1)):
-        assert Config().replaced(checker=name).checker.pose_step_m == step
+        checker = Config().replaced(checker=name).checker
+        assert checker.pose_step_m == step
+        corner_m = math.radians(checker.turn_step_deg) * math.hypot(1.185, 1.0625)
+        assert corner_m < 1.2 * step
     assert Enav().to_core(pose_step_m=0.1).tree.ace_step_m == 0.1
+    assert Enav().to_core(turn_step_deg=2.0).tree.turn_step_rad == math.radians(2.0)
+    turning = Config().replaced(["planner.tree.turn_step_deg=5"]).planner
+    assert turning.to_core(turn_step_deg=2.0).tree.turn_step_rad == math.radians(5.0)
     chosen = Config().replaced(["planner.tree.ace_step_m=0.5"]).planner
     assert chosen.to_core(pose_step_m=0.1).tree.ace_step_m == 0.5
 

@@ -37,7 +37,7 @@ class NetworkSpec:
         bins: heading bins.
     """
 
-    widths: tuple[int, ...] = (32, 48, 64)
+    widths: tuple[int, ...] = (16, 24, 32)
     depth: int = 1
     fold: int = 4
     unfold: int = 2

@@ -55,7 +55,11 @@ class RankingCheck:
         self._checker = config.build_checker(cells**2)
         self._planner = _core.EnavPlanner(
             config.planner.to_core(
-                config.heuristic, cells**2, risk_cells, config.checker.pose_step_m
+                config.heuristic,
+                cells**2,
+                risk_cells,
+                config.checker.pose_step_m,
+                config.checker.turn_step_deg,
             ),
             self._checker,
         )

@@ -59,7 +59,11 @@ class Navigator:
         self.checker = config.build_checker(map_cells)
         self.planner = _core.EnavPlanner(
             config.planner.to_core(
-                config.heuristic, map_cells, risk_cells, config.checker.pose_step_m
+                config.heuristic,
+                map_cells,
+                risk_cells,
+                config.checker.pose_step_m,
+                config.checker.turn_step_deg,
             ),
             self.checker,
         )
