@@ -26,6 +26,8 @@ struct PathTreeConfig {
                                             -2 / 15.0, 3 / 15.0, -3 / 15.0, 4 / 15.0,
                                             -4 / 15.0, 5 / 15.0, -5 / 15.0};
   double arc_length_m = 3.0;
+  // These two fit checkers whose wheel boxes reach from one pose to the next (fixed_box). One that judges a
+  // pose alone (verified, settle) wants 0.1 m and 10/3 deg: in 10 deg a corner wheel moves 0.28 m.
   double ace_step_m = 0.25;          // divides arc_length_m
   double turn_step_rad = 10 * kDeg;  // ACE at least this often while turning in place
 };
