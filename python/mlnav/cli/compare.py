@@ -124,7 +124,7 @@ def compare_command(
     from mlnav.bench.compare import Comparison, compare, contenders, entries, same_states
     from mlnav.bench.compare_report import markdown, report
     from mlnav.bench.instructions import load_instructions
-    from mlnav.io import write_json
+    from mlnav.io import write_json, write_text
 
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
@@ -158,7 +158,7 @@ def compare_command(
         raise typer.Exit(INTERRUPTED) from None
     summary = report(comparison, runs, states, counts) | {"out": str(out)}
     write_json(out / "compare.json", summary)
-    (out / "compare.md").write_text(markdown(summary), encoding="utf-8")
+    write_text(out / "compare.md", markdown(summary))
     if pictures:
         _draw(comparison, runs, summary, out)
     if as_json:

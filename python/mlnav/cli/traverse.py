@@ -76,8 +76,7 @@ def traverse_command(
     mlnav traverse -t map.tif --start=-10,-8 --goal=11,9 --set traverse.max_cycles=80
     """
     from mlnav import sim
-    from mlnav.io import JsonlWriter, write_json
-    from mlnav.io.records import write_text
+    from mlnav.io import JsonlWriter, write_json, write_text
     from mlnav.terrain import load
 
     setup = assemble(

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.config import Config
-from mlnav.io import end_with_parent
+from mlnav.io import end_with_parent, write_json
 from mlnav.terrain import Terrain, generate
 from mlnav.terrain.recipes import (
     Base,
@@ -403,7 +403,7 @@ def make_data(
         if found["digest"] != spec.digest:
             raise DataError(f"{folder}: holds a data set of other settings: {found['spec']}")
     else:
-        _write_json(manifest_path, {"digest": spec.digest, "spec": asdict(spec)})
+        write_json(manifest_path, {"digest": spec.digest, "spec": asdict(spec)})
     for part in PARTS:
         (folder / part).mkdir(exist_ok=True)
         for stale in (folder / part).glob("*.tmp"):
@@ -417,7 +417,7 @@ def make_data(
         done += 1
         progress(done, len(tasks))
     manifest = {"digest": spec.digest, "spec": asdict(spec), "counts": _counts(folder, spec)}
-    _write_json(manifest_path, manifest)
+    write_json(manifest_path, manifest)
     return manifest
 
 
@@ -465,12 +465,6 @@ def _counts(folder: Path, spec: DataSpec) -> dict[str, Any]:
             },
         }
     return counts
-
-
-def _write_json(path: Path, data: dict[str, Any]) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from mlnav.learn.data import (
 )
 from mlnav.learn.quality import Quality, QualityMeter
 from mlnav.risk.models import Model
+from mlnav.risk.network import inference_session
 
 F32 = NDArray[np.float32]
 Predictor = Callable[[NDArray[np.int16]], NDArray[Any]]
@@ -45,16 +46,9 @@ class Network:
     """A model through ONNX Runtime, on one thread."""
 
     def __init__(self, model: Model) -> None:
-        try:
-            import onnxruntime
-        except ImportError:
-            raise EvaluationError("onnxruntime is missing: pip install mlnav[onnx]") from None
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        self._session = onnxruntime.InferenceSession(
-            model.network, options, providers=["CPUExecutionProvider"]
-        )
+        self._session = inference_session(model, threads=1)
+        if self._session is None:
+            raise EvaluationError("onnxruntime is missing: pip install mlnav[onnx]")
         self._manifest = model.manifest
 
     def risk(self, heights: NDArray[np.int16]) -> F32:

@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
+from mlnav.io import write_json
 from mlnav.learn.data import BINS, PAIRS, SUBCELLS, Windows, network_input, read_spec
 from mlnav.learn.network import AceNet, NetworkSpec
 from mlnav.learn.quality import QualityMeter
@@ -245,10 +246,7 @@ def claim_run(folder: Path, data: Path, terrains: int | None = None) -> None:
         if found != mine:
             raise TrainingError(f"{folder}: was begun on other data: {found}, not {mine}")
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(mine) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_json(path, mine)
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:

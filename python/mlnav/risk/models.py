@@ -7,13 +7,14 @@ Nothing here needs onnxruntime.
 from __future__ import annotations
 
 import hashlib
-import importlib.resources
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mlnav.io import shipped_folder
 
 MANIFEST, NETWORK = "manifest.json", "model.onnx"
 AUTO = "auto"
@@ -107,8 +108,7 @@ class Model:
 
 def model_folder() -> Traversable:
     """Where the shipped models are: in the installed package, or in the checkout it runs from."""
-    installed = importlib.resources.files("mlnav") / "data" / "models"
-    return installed if installed.is_dir() else Path(__file__).parents[3] / "models"
+    return shipped_folder("models")
 
 
 def model_names() -> list[str]:

@@ -138,7 +138,7 @@ class NetworkRisk:
                 f"model {model.manifest.name} learnt {labels.checker}, {labels.limits},"
                 f" not {checker}, {limits}; used as asked"
             )
-        self._session = _session(model, settings.threads)
+        self._session = inference_session(model, settings.threads)
         if self._session is None:
             self._tell_once(
                 "onnxruntime is not installed (extra 'onnx'); planning as the baseline does"
@@ -224,7 +224,7 @@ def _first(position_m: float, resolution_m: float, cells: int, align: int) -> in
     return (first + align // 2) // align * align
 
 
-def _session(model: Model, threads: int) -> Any:
+def inference_session(model: Model, threads: int) -> Any:
     """An inference session that holds to the manifest; None without onnxruntime.
 
     Raises:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import importlib.resources
 import os
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from mlnav.io import shipped_folder
 from mlnav.terrain.geotiff import read_geotiff
 from mlnav.terrain.recipes import (
     Recipe,
@@ -25,8 +25,7 @@ _RECIPE = (".yaml", ".yml")
 
 def recipe_folder() -> Traversable:
     """Where the shipped recipes are: in the installed package, or in the checkout it runs from."""
-    installed = importlib.resources.files("mlnav") / "data" / "terrains"
-    return installed if installed.is_dir() else Path(__file__).parents[3] / "terrains"
+    return shipped_folder("terrains")
 
 
 def recipe_names() -> list[str]:
