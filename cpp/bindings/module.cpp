@@ -401,6 +401,40 @@ py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<dou
   return out;
 }
 
+// Clearance of the belly pan of rovers whose attitude and height are known, settled or not.
+py::array clearance_of(const Grid& grid, const RoverModel& model, const Array<double>& pose_array,
+                       const Array<double>& attitudes) {
+  const std::vector<Stance> poses = to_stances(pose_array);
+  if (attitudes.ndim() != 2 || attitudes.shape(0) != pose_array.shape(0) ||
+      attitudes.shape(1) != 3) {
+    throw CoreError("attitudes must have shape (n, 3): roll_rad, pitch_rad, origin_z_m");
+  }
+  require(validate(model));
+  const double* row = attitudes.data();
+  Array<double> out(static_cast<py::ssize_t>(poses.size()));
+  double* p = out.mutable_data();
+  const py::gil_scoped_release release;
+  for (const Stance& stance : poses) {
+    p[0] = std::numeric_limits<double>::quiet_NaN();
+    if (stance_ok(stance) && std::isfinite(row[0] + row[1] + row[2])) {
+      ChainState<double> state{};
+      state.roll_rad = row[0];
+      state.pitch_rad = row[1];
+      state.origin_z_m = row[2];
+      const SinCos roll = det_sincos(row[0]);
+      const SinCos pitch = det_sincos(row[1]);
+      state.sin_roll = roll.sin;
+      state.cos_roll = roll.cos;
+      state.sin_pitch = pitch.sin;
+      state.cos_pitch = pitch.cos;
+      p[0] = pan_clearance(grid.view, model.geometry, stance.pose, state).clearance_m;
+    }
+    row += 3;
+    ++p;
+  }
+  return out;
+}
+
 py::array copy_floats(const float* data, py::ssize_t ny, py::ssize_t nx) {
   return Array<float>({ny, nx}, data);
 }
@@ -896,6 +930,8 @@ PYBIND11_MODULE(_core, m) {
 
   m.def("settle", &settle_poses, py::arg("grid"), py::arg("model"), py::arg("poses").noconvert(),
         py::arg("start_heights_m") = py::none());
+  m.def("clearance", &clearance_of, py::arg("grid"), py::arg("model"), py::arg("poses").noconvert(),
+        py::arg("attitudes").noconvert());
   m.def(
       "status_name", [](int status) { return to_string(static_cast<Status>(status)); },
       py::arg("status"));

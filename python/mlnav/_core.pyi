@@ -178,6 +178,11 @@ def settle(
     forward_m, left_m (n, 6), steps, lookups (int32), safe (bool), reasons (uint16).
     """
 
+def clearance(grid: Grid, model: RoverModel, poses: F64, attitudes: F64) -> F64:
+    """Belly clearance [m] at (n, 3) poses with (n, 3) roll_rad, pitch_rad, origin_z_m, settled or
+    not; NaN over unknown ground or beyond the border.
+    """
+
 def status_name(status: int) -> str: ...
 def costmap(
     grid: Grid, config: CostmapConfig, keep_out: NDArray[np.uint8] | None = None

@@ -3,8 +3,8 @@
 Keys carry their units; angles are degrees here and radians in the core. Unknown keys are refused
 with the nearest known name. Defaults repeat the C++ defaults (a test holds them equal).
 
-Parts that are chosen by name (`checker`, `planner`, `heuristic`, `world`, `sensor`) are one small
-model each, in the union of their kind: a new one is a model and one line in its union.
+Parts that are chosen by name (`KINDS`) are one small model each, in the union of their kind: a new
+one is a model and one line in its union.
 """
 
 from __future__ import annotations
@@ -47,6 +47,23 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+
+
+def from_preset(what: str, data: Any, key: str, presets: Mapping[str, Mapping[str, Any]]) -> Any:
+    """The values of a named set, `x` or `{key: x, ...}` with changes; other data as it is."""
+    if isinstance(data, str):
+        data = {key: data}
+    if not (isinstance(data, Mapping) and key in data):
+        return data
+    name = data[key]
+    if name not in presets:
+        hint = suggestion(str(name), presets)
+        raise PydanticCustomError(
+            "unknown_name",
+            "no {what} '{name}'{hint}",
+            {"what": what, "name": str(name), "hint": hint},
+        )
+    return {**presets[name], **{k: v for k, v in data.items() if k != key}}
 
 
 class Section(BaseModel):
@@ -157,18 +174,7 @@ class Limits(Section):
     @classmethod
     def expanded(cls, data: Any) -> Any:
         """Numbers from the name of a set, or from a base and changes."""
-        if isinstance(data, str):
-            data = {"base": data}
-        if isinstance(data, Mapping) and "base" in data:
-            base = data["base"]
-            if base not in cls.presets:
-                hint = suggestion(str(base), cls.presets)
-                raise PydanticCustomError(
-                    "unknown_name", "no limits '{name}'{hint}", {"name": str(base), "hint": hint}
-                )
-            changes = {k: v for k, v in data.items() if k != "base"}
-            return cls.presets[base] | changes
-        return data
+        return from_preset("limits", data, "base", cls.presets)
 
     @property
     def name(self) -> str:
@@ -521,22 +527,154 @@ class Kinematic(Section):
     """And angle between them in a turn in place."""
 
 
+class Slip(Section):
+    """Way that wheels lose on soft ground: share = level x exp(slope / growth), at most `share_max`.
+
+    The slope is that along the way, uphill positive. Written as the name of a soil, as a soil with
+    changes, `{soil: sand, level: 0.1}`, or as the numbers.
+    """
+
+    level: Annotated[float, Field(ge=0, lt=1)]
+    """On level ground."""
+    growth_deg: Positive
+    """Slope over which slip grows by a factor e."""
+    share_max: Annotated[float, Field(ge=0, lt=1)] = 0.95
+
+    soils: ClassVar[dict[str, dict[str, float]]] = {
+        "none": {"level": 0.0, "growth_deg": 10.0},
+        "bedrock": {"level": 0.01, "growth_deg": 15.0},  # 20 deg: 4 %
+        "compact": {"level": 0.03, "growth_deg": 11.0},  # 10 deg: 7 %, 20 deg: 18 %
+        "sand": {"level": 0.08, "growth_deg": 8.0},  # 10 deg: 28 %, 15 deg: 52 %, 20 deg: 95 %
+    }
+
+    @classmethod
+    def expanded(cls, data: Any) -> Any:
+        """Numbers from the name of a soil, or from a soil and changes."""
+        return from_preset("soil", data, "soil", cls.soils)
+
+    def share(self, slope_rad: float) -> float:
+        """Share of the commanded way that is lost at a slope along the way."""
+        if self.level == 0.0:
+            return 0.0
+        exponent = min(math.degrees(slope_rad) / self.growth_deg, 50.0)
+        return min(self.share_max, self.level * math.exp(exponent))
+
+
+class Bullet(Section):
+    """Rigid-body physics (PyBullet, extra `sim`): the rover drives with wheels that can slip."""
+
+    name: Literal["bullet"] = "bullet"
+    mass_kg: Positive = 1025.0
+    """Of the whole rover; its parts keep their shares."""
+    friction: Positive = 0.75
+    """Coulomb's, between wheel and ground."""
+    slip: Slip = Slip.model_validate("none")
+    """Of soft ground, on top of what friction makes."""
+    speed_m_s: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Of the fastest wheel. Flight drives 0.042; faster ends within 0.02 m of that up to 0.2."""
+    wheel_torque_nm: Positive = 400.0
+    """At most, of a wheel's motor."""
+    steps_per_s: Annotated[int, Field(ge=60, le=2000)] = 120
+    solver_iterations: Annotated[int, Field(ge=10, le=1000)] = 50
+    patch_half_width_m: Annotated[float, Field(ge=8.0)] = 65.0
+    """Maps of at most twice this edge are in the physics as a whole; larger ones as a square of
+    this half width about the rover that moves with it while it stands."""
+    edge_m: Annotated[float, Field(ge=2.0)] = 3.0
+    """From the map's edge: nearer the run ends with `map_edge`, since there is no ground beyond."""
+    state_step_m: Positive = 0.1
+    """Driven between recorded states, which are held against the limits."""
+    state_turn_deg: Positive = 2.0
+    """And turned."""
+
+
+class TruthSensor(Section):
+    """The true heights around the rover."""
+
+    name: Literal["truth"] = "truth"
+    half_width_m: Positive = 16.0
+    """Of the local map."""
+
+
+class Stereo(Section):
+    """Stereo cameras on the mast, their points averaged in cells of a map that rolls along."""
+
+    name: Literal["stereo"] = "stereo"
+    half_width_m: Positive = 16.0
+    """Of the local map, in which earlier views are remembered."""
+    resolution_m: Annotated[float, Field(ge=0.02, le=0.5)] = 0.1
+    """Of its cells."""
+    mast_m: tuple[float, float, float] = (0.80, -0.56, 1.98)
+    """The cameras' place: forward, left, up in the rover frame."""
+    azimuth_deg: Annotated[list[float], Field(min_length=1, max_length=16)] = [0.0, 60.0, -60.0]
+    """Of the views at every stop, left positive."""
+    elevation_deg: Annotated[float, Field(ge=-90, le=30)] = -32.0
+    """Of the middle of a view; up positive."""
+    width_deg: Annotated[float, Field(gt=0, lt=180)] = 96.0
+    height_deg: Annotated[float, Field(gt=0, lt=180)] = 73.0
+    pixel_deg: Annotated[float, Field(ge=0.05, le=5)] = 0.25
+    """Between points of a view, each way."""
+    range_min_m: Positive = 0.5
+    range_max_m: Positive = 15.0
+    baseline_m: Positive = 0.424
+    disparity_sigma_px: NonNegative = 0.25
+    """Error of matching, in points of `matching_pixel_deg`: sigma of a range is
+    range^2 x this x that angle / baseline."""
+    matching_pixel_deg: Positive = 0.075
+    """Images are matched in finer pixels than points are kept (1,280 over the width)."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of points that find no match."""
+    known_start_m: NonNegative = 2.5
+    """Ground this near the start is known, from the drive before."""
+
+
+class TruePose(Section):
+    """The planner is told where the rover is."""
+
+    name: Literal["truth"] = "truth"
+
+
+class Odometry(Section):
+    """A pose that is counted up from the start: its errors add up, as random walks."""
+
+    name: str
+    distance_sigma: NonNegative = 0.01
+    """Error along, across and in height [m] after 1 m; after s metres sqrt(s) times that."""
+    heading_sigma_deg: NonNegative = 0.1
+    """Error of the heading after 1 m, or after turning by 1 rad in place, likewise."""
+
+
+class VisualOdometry(Odometry):
+    """The planner is told the pose that images give: slip is seen."""
+
+    name: Literal["visual"] = "visual"
+
+
+class WheelOdometry(Odometry):
+    """The planner is told the pose that wheel turns and a gyro give: slip goes unnoticed."""
+
+    name: Literal["wheel"] = "wheel"
+
+
 # A new part is its model above and one name here.
 Checker = Verified | FixedBox | Probabilistic | Settle
 Planner = Enav
 Heuristic = NoHeuristic | Failures | Sobel | Network | Oracle
-World = Kinematic
+World = Kinematic | Bullet
+Sensor = TruthSensor | Stereo
+Localization = TruePose | VisualOdometry | WheelOdometry
 
 KINDS: dict[str, tuple[type[Section], ...]] = {
     "checker": (Verified, FixedBox, Probabilistic, Settle),
     "planner": (Enav,),
     "heuristic": (NoHeuristic, Failures, Sobel, Network, Oracle),
-    "world": (Kinematic,),
+    "world": (Kinematic, Bullet),
+    "sensor": (TruthSensor, Stereo),
+    "localization": (TruePose, VisualOdometry, WheelOdometry),
 }
 
 
 def names_of(kind: str) -> list[str]:
-    """The names that `checker`, `planner`, `heuristic` or `world` may have."""
+    """The names that a part which is chosen by name may have."""
     return [str(section.model_fields["name"].default) for section in KINDS[kind]]
 
 
@@ -567,18 +705,13 @@ def _by_name(kind: str) -> BeforeValidator:
 # ------------------------------------------------------------------------------------ the whole
 
 
-class Sensing(Section):
-    """What the planner sees."""
-
-    window_half_width_m: Positive = 16.0
-    """Half width of the local map around the rover."""
-    sensor: Literal["truth"] = "truth"
-
-
 class Traverse(Section):
     """When a run ends."""
 
     goal_tolerance_m: Positive = 1.0
+    """The run ends where the rover is told to be this near."""
+    goal_miss_m: Positive = 2.0
+    """With `goal_missed` where it is further than this in truth."""
     max_cycles: Count = 400
     """More planning cycles than this: `timeout`."""
     max_driven_factor: Annotated[float, Field(gt=1)] = 5.0
@@ -607,7 +740,8 @@ class Config(Section):
     planner: Annotated[Planner, _by_name("planner")] = Enav()
     heuristic: Annotated[Heuristic, _by_name("heuristic")] = NoHeuristic()
     world: Annotated[World, _by_name("world")] = Kinematic()
-    sensing: Sensing = Sensing()
+    sensor: Annotated[Sensor, _by_name("sensor")] = TruthSensor()
+    localization: Annotated[Localization, _by_name("localization")] = TruePose()
     traverse: Traverse = Traverse()
     keep_out: list[Polygon] = []
     """Polygons [[x, y], ...] in metres that no path may touch."""

@@ -531,7 +531,7 @@ def test_the_window_stays_while_the_sensors_window_moves(tmp_path) -> None:
     corners, maps = set(), set()
     for i in range(41):
         pose = (1262.0 + 0.1 * i, -957.0, 0.0)
-        seen = sensor.sense(pose)
+        seen = sensor.window(pose)
         maps.add(seen.origin_m)
         corners.add(round(heuristic.risk(seen, pose).origin_m[0], 6))
     assert len(maps) > 9

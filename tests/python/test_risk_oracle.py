@@ -71,7 +71,7 @@ def rocky() -> Terrain:
 def test_dense_verdicts_are_those_of_every_pose(rocky, place) -> None:
     """In the middle, in a corner, and at a border; reach and map not centred on each other."""
     config = oracle("fixed_box", "reach_m=5.05", "bins=10")
-    seen = TruthSensor(rocky, 16.0, align_cells=4).sense((*place, 0.0))
+    seen = TruthSensor(rocky, 16.0, align_cells=4).window((*place, 0.0))
     heuristic = make_heuristic(config)
     risk = heuristic.risk(seen, (*place, 0.3))
     assert risk.p.dtype == np.float32
@@ -108,7 +108,7 @@ def test_other_verdicts_are_those_of_every_pose(rocky, checker, settings) -> Non
     sensor = TruthSensor(rocky, 6.0, align_cells=4)
     heuristic = make_heuristic(config)
     for place in ((3.0, 20.0), (3.9, 20.3), (4.7, 20.9), (3.2, 20.1)):
-        seen = sensor.sense((*place, 0.0))
+        seen = sensor.window((*place, 0.0))
         risk = heuristic.risk(seen, (*place, 0.1))
         reach = config.heuristic.reach_m
         res = config.heuristic.resolution_m or 0.2
@@ -126,7 +126,7 @@ def test_each_verdict_is_asked_for_once(rocky, asked) -> None:
     heuristic = make_heuristic(oracle("settle", "reach_m=2", "bins=4"))
     sensor = TruthSensor(rocky, 16.0)
     for place in ((20.0, 20.0), (20.5, 20.2), (21.4, 20.7), (20.1, 20.0), (20.0, 20.0)):
-        heuristic.risk(sensor.sense((*place, 0.0)), (*place, 0.0))
+        heuristic.risk(sensor.window((*place, 0.0)), (*place, 0.0))
     assert len(asked) == len(set(asked))
     assert len(asked) < 3 * 4 * 21 * 21
 
@@ -135,7 +135,7 @@ def test_ground_that_changes_is_asked_for_again(rocky, asked) -> None:
     config = oracle("settle", "reach_m=2", "bins=4")
     heuristic = make_heuristic(config)
     pose = (20.0, 20.0, 0.0)
-    seen = TruthSensor(rocky, 8.0).sense(pose)
+    seen = TruthSensor(rocky, 8.0).window(pose)
     heuristic.risk(seen, pose)
     count = len(asked)
     z = seen.z.copy()
@@ -153,7 +153,7 @@ def test_what_a_small_map_hid_is_asked_for_again(rocky) -> None:
     sensor = TruthSensor(rocky, 3.2)
     hidden = 0
     for x in (20.0, 21.0, 22.0):
-        seen = sensor.sense((x, 20.0, 0.0))
+        seen = sensor.window((x, 20.0, 0.0))
         risk = heuristic.risk(seen, (x, 20.0, 0.0))
         np.testing.assert_array_equal(risk.p, rejected(config, seen, risk))
         hidden += int(risk.p.sum())

@@ -9,7 +9,7 @@ from mlnav.config import Config, names_of
 from mlnav.core import HeightMap
 from mlnav.io.records import to_json
 from mlnav.risk import RiskMap, make_heuristic
-from mlnav.sim import Navigator, TruthSensor, navigator, traverse
+from mlnav.sim import Navigator, TruthSensor, at_rest, navigator, traverse
 from mlnav.terrain import Terrain, benchmark_class
 
 FIXED_BOX = Config().replaced(["traverse.max_cycles=14"], checker="fixed_box", limits="enav_like")
@@ -98,11 +98,11 @@ LIES = {
 def recheck(ground: Terrain, config: Config, cycles) -> int:
     """Put every pose of every returned path through a checker that knows nothing of the run."""
     sensor = TruthSensor(
-        ground, config.sensing.window_half_width_m, align_cells=config.planner.costmap.coarsening
+        ground, config.sensor.half_width_m, align_cells=config.planner.costmap.coarsening
     )
     poses = 0
     for cycle in cycles:
-        seen = sensor.sense(cycle.pose)
+        seen = sensor.window(cycle.pose)
         checker = config.build_checker(seen.z.size)
         checker.set_map(seen.grid)
         assert not checker.reasons(np.ascontiguousarray(cycle.path)).any()
@@ -210,11 +210,12 @@ def test_a_cycle_holds_the_map_that_was_used(rocky) -> None:
         config = FIXED_BOX.replaced([f"heuristic.policy={policy}"], heuristic="oracle")
         pilot = Navigator(rocky, config)
         for pose in ((8.0, 26.0, 0.0), (14.0, 20.0, 1.0), (20.0, 30.0, -1.0)):
-            cycle = pilot.cycle(pose, rocky.goal_m)
+            cycle = pilot.cycle(at_rest(rocky, config, pose), rocky.goal_m)
             assert (cycle.risk is not None) == cycle.result.risk_used
             rows.append(cycle.result.risk_used)
     assert any(rows)
-    assert not Navigator(rocky, FIXED_BOX).cycle((8.0, 26.0, 0.0), rocky.goal_m).result.risk_used
+    where = at_rest(rocky, FIXED_BOX, (8.0, 26.0, 0.0))
+    assert not Navigator(rocky, FIXED_BOX).cycle(where, rocky.goal_m).result.risk_used
 
 
 def test_a_map_that_the_planner_refuses_is_an_event(rocky, monkeypatch) -> None:

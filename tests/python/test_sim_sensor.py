@@ -23,7 +23,7 @@ def numbered(nx: int = 90, ny: int = 50, resolution_m: float = 0.5) -> Terrain:
 def test_windows_are_cut_on_whole_cells(x, y, half, align) -> None:
     terrain = numbered()
     sensor = TruthSensor(terrain, half, align_cells=align)
-    seen = sensor.sense((x, y, 0.3))
+    seen = sensor.window((x, y, 0.3))
     ny, nx = seen.shape
     assert ny * nx <= sensor.max_cells
     ix0 = round((seen.origin_m[0] - terrain.origin_m[0]) / 0.5)
@@ -42,13 +42,13 @@ def test_windows_are_cut_on_whole_cells(x, y, half, align) -> None:
 
 def test_a_window_off_the_map_is_refused() -> None:
     with pytest.raises(TerrainError):
-        TruthSensor(numbered()).sense((1e4, 0.0, 0.0))
+        TruthSensor(numbered()).window((1e4, 0.0, 0.0))
 
 
 def test_zones_are_cut_with_the_window() -> None:
     terrain = numbered()
     mask = zone_mask(terrain, [[(0.0, 10.0), (4.0, 10.0), (4.0, 12.0), (0.0, 12.0)]], [])
-    seen = TruthSensor(terrain, 5.0, keep_out=mask).sense((2.0, 11.0, 0.0))
+    seen = TruthSensor(terrain, 5.0, keep_out=mask).window((2.0, 11.0, 0.0))
     assert seen.keep_out is not None
     assert seen.keep_out.shape == seen.shape
     assert seen.keep_out.sum() == mask.sum()

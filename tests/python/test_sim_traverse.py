@@ -1,6 +1,6 @@
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from mlnav.config import Config
 from mlnav.io.records import to_json
 from mlnav.risk import make_heuristic
 from mlnav.sim import (
-    Execution,
     KinematicWorld,
     SimError,
     TruthSensor,
@@ -146,7 +145,7 @@ class Trap:
         run = self.inner.execute(pose, motion)
         if self.left:
             return run
-        return Execution(run.states, run.pose, run.driven_m, unsafe=True, faults=("tilt",))
+        return replace(run, ending="unsafe_state", faults=("tilt",))
 
 
 def test_an_unsafe_state_ends_the_run() -> None:
@@ -234,7 +233,7 @@ def test_coarse_and_fine_maps() -> None:
 def test_sobel_sees_rocks() -> None:
     z = np.zeros((80, 120))
     z[30:36, 70:76] = 0.6
-    seen = TruthSensor(Terrain(z, 0.1, name="rock"), 20.0).sense((2.0, 2.0, 0.0))
+    seen = TruthSensor(Terrain(z, 0.1, name="rock"), 20.0).window((2.0, 2.0, 0.0))
     heuristic = make_heuristic(Config().replaced(heuristic="sobel"))
     risk = heuristic.risk(seen, (2.0, 2.0, 0.0))
     assert risk.p.shape == (1, *seen.shape)
@@ -245,7 +244,7 @@ def test_sobel_sees_rocks() -> None:
 
 
 def test_no_heuristic_has_no_opinion() -> None:
-    seen = TruthSensor(level()).sense((2.0, 2.0, 0.0))
+    seen = TruthSensor(level()).window((2.0, 2.0, 0.0))
     assert make_heuristic(Config()).risk(seen, (2.0, 2.0, 0.0)) is None
 
 

@@ -104,7 +104,7 @@ def test_tilt_on_a_slope_is_the_slope(heading_deg: float) -> None:
 
 def test_an_arc_is_driven_to_its_end() -> None:
     run = world(level()).execute((2.0, 12.0, 0.0), Motion(0.0, 0.25, 2.0))
-    assert not run.unsafe
+    assert run.ending is None
     assert run.driven_m == pytest.approx(2.0)
     assert run.pose[2] == pytest.approx(0.5)
     assert len(run.states) == 20
@@ -112,7 +112,7 @@ def test_an_arc_is_driven_to_its_end() -> None:
 
 def test_nothing_committed_nothing_moved() -> None:
     run = world(level()).execute((2.0, 12.0, 0.0), Motion(0.0, 0.0, 0.0))
-    assert (run.pose, run.driven_m, run.unsafe) == ((2.0, 12.0, 0.0), 0.0, False)
+    assert (run.pose, run.driven_m, run.ending) == ((2.0, 12.0, 0.0), 0.0, None)
 
 
 def bump(height_m: float) -> Terrain:
@@ -123,7 +123,7 @@ def bump(height_m: float) -> Terrain:
 
 def test_a_drive_stops_at_its_first_unsafe_state() -> None:
     run = world(bump(0.7)).execute((3.0, 13.0, 0.0), Motion(0.0, 0.0, 5.0))
-    assert run.unsafe
+    assert run.ending == "unsafe_state"
     assert run.faults
     assert 0.0 < run.driven_m < 5.0
     assert run.states.first_unsafe() == len(run.states) - 1
@@ -134,7 +134,7 @@ def test_unknown_ground_is_not_safe_to_stand_on() -> None:
     z = np.zeros((120, 160))
     z[:, 90:] = np.nan
     run = world(ground(z)).execute((3.0, 13.0, 0.0), Motion(0.0, 0.0, 3.0))
-    assert run.unsafe
+    assert run.ending == "unsafe_state"
     assert "unknown" in run.faults
     state = run.states.state(len(run.states) - 1)
     assert state["tilt_rad"] is None
@@ -142,7 +142,7 @@ def test_unknown_ground_is_not_safe_to_stand_on() -> None:
 
 def test_the_border_is_not_safe_to_stand_on() -> None:
     run = world(level()).execute((11.0, 13.0, 0.0), Motion(0.0, 0.0, 3.0))
-    assert run.unsafe
+    assert run.ending == "unsafe_state"
     assert "border" in run.faults
 
 

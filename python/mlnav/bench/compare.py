@@ -23,6 +23,7 @@ from mlnav.sim import (
     Motion,
     Navigator,
     Screen,
+    at_rest,
     default_endpoints,
     drawn_endpoints,
     screen,
@@ -483,7 +484,9 @@ def _plan(task: _Plan) -> Record:
         # A new navigator each time: nothing is remembered from one state to the next.
         result = (
             Navigator(ground.terrain, run.config)
-            .cycle(state.pose, ground.goal, state.steered_per_m)
+            .cycle(
+                at_rest(ground.terrain, run.config, state.pose), ground.goal, state.steered_per_m
+            )
             .result
         )
         counts.append(result.ace_evaluations)

@@ -195,7 +195,7 @@ def _windows(grounds: Sequence[Terrain], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for i, terrain in enumerate(grounds):
-        z = TruthSensor(terrain, align_cells=COSTMAP_CELLS).sense((*_middle(terrain), 0.0)).z
+        z = TruthSensor(terrain, align_cells=COSTMAP_CELLS).window((*_middle(terrain), 0.0)).z
         files.append(folder / f"{i}.f32")
         np.ascontiguousarray(z, np.float32).tofile(files[-1])
     return files

@@ -122,7 +122,8 @@ LimitsOption = Annotated[str | None, typer.Option("--limits", help="flight_like,
 HeuristicOption = Annotated[
     str | None, typer.Option("--heuristic", help="none, failures, sobel, network, oracle")
 ]
-WorldOption = Annotated[str | None, typer.Option("--world", help="kinematic")]
+WorldOption = Annotated[str | None, typer.Option("--world", help="kinematic, bullet")]
+SensorOption = Annotated[str | None, typer.Option("--sensor", help="truth, stereo")]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")
 ]

@@ -23,6 +23,7 @@ from mlnav.cli.common import (
     OutOption,
     PlannerOption,
     SeedOption,
+    SensorOption,
     SetOption,
     StartOption,
     TerrainOption,
@@ -49,6 +50,7 @@ def traverse_command(
     limits: LimitsOption = None,
     heuristic: HeuristicOption = None,
     world: WorldOption = None,
+    sensor: SensorOption = None,
     seed: SeedOption = 0,
     budget: Annotated[
         int | None, typer.Option("--budget", min=1, help="ACE evaluations a cycle may spend.")
@@ -87,6 +89,7 @@ def traverse_command(
         limits=limits,
         heuristic=heuristic,
         world=world,
+        sensor=sensor,
     )
     if budget is not None:
         setup = setup.replaced([f"traverse.ace_budget={budget}"])

@@ -2,11 +2,19 @@
 
 from mlnav.core import reason_names
 from mlnav.sim.endpoints import Screen, default_endpoints, drawn_endpoints, screen
-from mlnav.sim.loop import SimError, checked_point, one_cycle, start_pose, traverse
+from mlnav.sim.localization import Whereabouts
+from mlnav.sim.loop import SimError, at_rest, checked_point, one_cycle, start_pose, traverse
 from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
 from mlnav.sim.navigator import Cycle, Navigator
 from mlnav.sim.sensor import Sensor, TruthSensor, zone_mask
-from mlnav.sim.world import Execution, KinematicWorld, Motion, SettledStates, World
+from mlnav.sim.world import (
+    Execution,
+    KinematicWorld,
+    Motion,
+    SettledStates,
+    World,
+    WorldError,
+)
 
 __all__ = [
     "OUTCOMES",
@@ -22,7 +30,10 @@ __all__ = [
     "SimError",
     "TraverseResult",
     "TruthSensor",
+    "Whereabouts",
     "World",
+    "WorldError",
+    "at_rest",
     "checked_point",
     "default_endpoints",
     "drawn_endpoints",

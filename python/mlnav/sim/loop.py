@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mlnav.config import Config
+from mlnav.config import Bullet, Config
 from mlnav.core import reason_names
+from mlnav.sim.localization import Localization, Whereabouts
 from mlnav.sim.metrics import CycleRecord, TraverseResult
 from mlnav.sim.navigator import Cycle, Navigator
-from mlnav.sim.world import Execution, KinematicWorld, Motion, Pose, World
+from mlnav.sim.noise import random_stream
+from mlnav.sim.world import Execution, KinematicWorld, Motion, Pose, SettledStates, World
 from mlnav.terrain import Terrain
 
 Point = tuple[float, float]
@@ -45,8 +47,8 @@ def traverse(
         config: rover, planner, limits of the run.
         start: (x, y) [m]; the terrain's own by default.
         goal: likewise.
-        seed: of everything random in the run (nothing, with a true sensor in a kinematic world);
-            recorded in the result.
+        seed: of everything random in the run: noise of sensor and localization; recorded in the
+            result.
         heading_rad: at the start; towards the goal by default.
         observers: called with the record of each cycle as soon as it is over.
         world: where to drive; what the configuration names by default.
@@ -58,10 +60,11 @@ def traverse(
         SimError: start, goal or heading is missing, off the map, over unknown ground or not finite.
         ConfigError: the core refuses the configuration.
         ModelError: the network's model is there and cannot be used.
+        WorldError: the world cannot hold the terrain or the rover, or its library is missing.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
-    navigator = Navigator(terrain, config)
+    navigator = Navigator(terrain, config, seed)
     run = _Run(terrain, config, seed, pose, goal_point, list(observers))
     ground = world or make_world(terrain, config)
     try:
@@ -88,16 +91,31 @@ def one_cycle(
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
     navigator = Navigator(terrain, config)
-    return navigator, navigator.cycle(pose, goal_point), pose, goal_point
+    cycle = navigator.cycle(at_rest(terrain, config, pose), goal_point)
+    return navigator, cycle, pose, goal_point
+
+
+def at_rest(terrain: Terrain, config: Config, pose: Pose) -> Whereabouts:
+    """A rover that settled at a pose, and is told so."""
+    return Whereabouts.at(KinematicWorld(terrain, config.rover_model()).place(pose))
 
 
 def make_world(terrain: Terrain, config: Config) -> World:
-    """The world that a configuration names."""
+    """The world that a configuration names.
+
+    Raises:
+        WorldError: it cannot hold the terrain or the rover, or its library is missing.
+    """
+    world = config.world
+    if isinstance(world, Bullet):
+        from mlnav.sim.bullet import BulletWorld
+
+        return BulletWorld(terrain, config.rover_model(), world)
     return KinematicWorld(
         terrain,
         config.rover_model(),
-        settle_step_m=config.world.settle_step_m,
-        settle_turn_rad=math.radians(config.world.settle_turn_deg),
+        settle_step_m=world.settle_step_m,
+        settle_turn_rad=math.radians(world.settle_turn_deg),
     )
 
 
@@ -156,7 +174,9 @@ class _Run:
         self._terrain = terrain
         self._config = config
         self._seed = seed
-        self._start = self._pose = pose
+        self._start = pose
+        self._where = Whereabouts(pose, {}, pose)
+        self._localization = Localization(config.localization, random_stream(seed, "localization"))
         self._goal = goal
         self._observers = observers
         self._cycles: list[CycleRecord] = []
@@ -168,10 +188,11 @@ class _Run:
     def drive(self, navigator: Navigator, world: World) -> str:
         """Cycle until the run ends; the name of its ending."""
         limits = self._config.traverse
-        placed = world.place(self._pose)
+        placed = world.place(self._start)
         if placed.first_unsafe() is not None:
             self._faults = tuple(placed.faults(0))
             return "start_unsafe"
+        self._where = Whereabouts.at(placed, 0)
         straight_m = self._distance_to_goal()
         waiting = 0
         while self._distance_to_goal() > limits.goal_tolerance_m:
@@ -180,14 +201,17 @@ class _Run:
             if self._driven_m > limits.max_driven_factor * straight_m:
                 return "distance_limit"
             record = self._cycle(navigator, world)
-            if record.outcome in ("no_safe_path", "start_unsafe", "goal_reached"):
+            if record.outcome == "goal_reached":
+                break
+            if record.outcome in ("no_safe_path", "start_unsafe"):
                 return record.outcome
+            if record.ending is not None:
+                return record.ending
             waiting = waiting + 1 if record.outcome == "budget_exhausted" else 0
             if waiting >= limits.stuck_cycles:
                 return "stuck"
-            if record.faults:
-                return "unsafe_state"
-        return "goal_reached"
+        missed_by_m = math.dist(self._goal, self._where.pose[:2])
+        return "goal_reached" if missed_by_m <= limits.goal_miss_m else "goal_missed"
 
     def result(self, outcome: str) -> TraverseResult:
         config = self._config
@@ -200,10 +224,13 @@ class _Run:
             limits=config.limits.name,
             heuristic=config.heuristic.name,
             world=config.world.name,
+            sensor=config.sensor.name,
+            localization=config.localization.name,
             seed=self._seed,
             start=self._start,
             goal=self._goal,
-            end=self._pose,
+            end=self._where.pose,
+            believed_end=self._where.believed,
             driven_m=self._driven_m,
             cycles=tuple(self._cycles),
             faults=self._faults,
@@ -211,22 +238,27 @@ class _Run:
         )
 
     def _distance_to_goal(self) -> float:
-        return math.hypot(self._goal[0] - self._pose[0], self._goal[1] - self._pose[1])
+        """As the rover is told."""
+        return math.dist(self._goal, self._where.believed[:2])
 
     def _cycle(self, navigator: Navigator, world: World) -> CycleRecord:
-        cycle = navigator.cycle(self._pose, self._goal, self._steered_per_m)
+        where = self._where
+        cycle = navigator.cycle(where, self._goal, self._steered_per_m)
         plan = cycle.result
         execution = None
         timing = dict(cycle.timing_s)
         if plan.outcome == "path":
             begin = time.perf_counter()
-            motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m, plan.commit_end)
-            execution = world.execute(self._pose, motion)
+            end = plan.commit_end if where.known else None
+            motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m, end)
+            execution = world.execute(where.pose, motion)
             self._steered_per_m = motion.steered_after_per_m
             timing["drive"] = time.perf_counter() - begin
         record = self._record(cycle, execution, timing)
         # From here on the cycle has happened, whatever interrupts what follows.
-        self._pose, self._driven_m = record.end, record.driven_m
+        if execution is not None:
+            self._where = self._localization.update(where, execution)
+        self._driven_m = record.driven_m
         self._faults = record.faults or record.start_faults
         self._cycles.append(record)
         for observer in self._observers:
@@ -239,15 +271,14 @@ class _Run:
         plan = cycle.result
         settled: dict[str, float | None] | None = None
         tilt = clearance = None
-        track = np.empty((0, 3))
-        if execution is not None and len(execution.states):
-            settled = execution.states.state(len(execution.states) - 1)
-            tilt = _extreme(np.max, execution.states.columns["tilt_rad"])
-            clearance = _extreme(np.min, execution.states.columns["clearance_m"])
-            track = execution.states.poses
+        states = SettledStates(np.empty((0, 3)), {}) if execution is None else execution.states
+        if len(states):
+            settled = states.state(-1)
+            tilt = _extreme(np.max, states.columns["tilt_rad"])
+            clearance = _extreme(np.min, states.columns["clearance_m"])
         return CycleRecord(
             cycle=len(self._cycles),
-            pose=self._pose,
+            pose=self._where.pose,
             outcome=plan.outcome,
             start_faults=tuple(reason_names(plan.start_reasons)),
             turn_rad=plan.turn_rad,
@@ -265,16 +296,19 @@ class _Run:
             evaluations_before_risk=plan.evaluations_before_risk,
             inferences=cycle.inferences,
             rejects={k: v for k, v in plan.rejects.items() if v},
-            end=self._pose if execution is None else execution.pose,
+            end=self._where.pose if execution is None else execution.pose,
             driven_m=self._driven_m + (0.0 if execution is None else execution.driven_m),
             settled=settled,
             tilt_max_rad=tilt,
             clearance_min_m=clearance,
+            ending=None if execution is None else execution.ending,
             faults=() if execution is None else execution.faults,
             events=cycle.events,
             timing_s=timing,
+            believed=self._where.believed,
+            believed_z_error_m=self._where.believed_z_error_m,
             path=np.array(plan.path, np.float64).reshape(-1, 3),
-            track=track,
+            states=states,
         )
 
 

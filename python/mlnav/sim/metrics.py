@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mlnav.sim.world import Pose
+from mlnav.sim.world import Pose, SettledStates
 
 OUTCOMES = {
     "goal_reached": "the rover is within tolerance of the goal",
     "start_unsafe": "the pose that a cycle begins at is not safe",
     "no_safe_path": "every candidate path failed",
     "stuck": "the budget ran out in several cycles in a row without a move",
-    "unsafe_state": "the rover settled beyond its limits on the way",
+    "goal_missed": "the rover was told to be at the goal, and was not near it",
+    "unsafe_state": "the rover was beyond its limits on the way",
+    "tipped_over": "the rover lay on its side or back",
+    "high_centred": "the rover hung on its belly and made no way",
+    "stalled": "the wheels turned or strained, and the rover made no way",
+    "map_edge": "the rover came too near to the edge of the map",
+    "fell_through": "the rover was below the ground: the physics failed",
+    "physics_failed": "the physics gave numbers that are not finite: likewise",
     "timeout": "the limit of planning cycles was reached",
     "distance_limit": "the limit of driven distance was reached",
     "interrupted": "stopped from outside; records are complete up to here",
@@ -63,21 +71,33 @@ class CycleRecord:
     tilt_max_rad: float | None
     clearance_min_m: float | None
     """Worst along the motion."""
+    ending: str | None
+    """The outcome, where the motion ended the run."""
     faults: tuple[str, ...]
-    """Why the state at the end is unsafe; empty when it is safe."""
+    """Why; empty when the rover is safe and can go on."""
     events: tuple[str, ...]
     """What did not go as configured, in words; the run went on."""
     timing_s: Mapping[str, float]
+    believed: Pose
+    """Where the planner was told to be at the start of the cycle; `pose` is the truth."""
+    believed_z_error_m: float
+    """The height it was told to be at, less the true one."""
     path: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
-    """(n, 3) poses of the chosen path; for pictures, not recorded."""
-    track: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
-    """(n, 3) poses driven in this cycle; likewise."""
+    """(n, 3) poses of the chosen path, in the frame of `believed`; for pictures, not recorded."""
+    states: SettledStates = field(repr=False)
+    """The rover along the way it drove in this cycle; likewise."""
+
+    @property
+    def track(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """(n, 3) poses driven in this cycle."""
+        return self.states.poses
 
     def as_dict(self) -> dict[str, Any]:
         """The record for a file, wall times apart under `timing_s`."""
         return {
             "cycle": self.cycle,
             "pose": list(self.pose),
+            "believed": [*self.believed, self.believed_z_error_m],
             "outcome": self.outcome,
             "start_faults": list(self.start_faults),
             "motion": {
@@ -102,6 +122,7 @@ class CycleRecord:
             "settled": None if self.settled is None else dict(self.settled),
             "tilt_max_rad": self.tilt_max_rad,
             "clearance_min_m": self.clearance_min_m,
+            "ending": self.ending,
             "faults": list(self.faults),
             "events": list(self.events),
             "timing_s": dict(self.timing_s),
@@ -120,10 +141,14 @@ class TraverseResult:
     limits: str
     heuristic: str
     world: str
+    sensor: str
+    localization: str
     seed: int
     start: Pose
     goal: tuple[float, float]
     end: Pose
+    believed_end: Pose
+    """Where the planner took the rover to be at the end."""
     driven_m: float
     cycles: Sequence[CycleRecord]
     faults: tuple[str, ...]
@@ -169,10 +194,13 @@ class TraverseResult:
             "limits": self.limits,
             "heuristic": self.heuristic,
             "world": self.world,
+            "sensor": self.sensor,
+            "localization": self.localization,
             "seed": self.seed,
             "start": list(self.start),
             "goal": list(self.goal),
             "end": list(self.end),
+            "position_error_m": math.dist(self.end[:2], self.believed_end[:2]),
             "cycles": n,
             "driven_m": self.driven_m,
             "straight_line_m": self.straight_line_m,

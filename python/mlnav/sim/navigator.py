@@ -12,8 +12,8 @@ from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import HeightMap
 from mlnav.risk import Heuristic, RiskMap, make_heuristic
-from mlnav.sim.sensor import Sensor, TruthSensor, zone_mask
-from mlnav.sim.world import Pose
+from mlnav.sim.localization import Whereabouts
+from mlnav.sim.sensor import Sensor, make_sensor
 from mlnav.terrain import Terrain
 
 
@@ -45,14 +45,9 @@ class Navigator:
     Holds the planner's memory between cycles; one navigator is one traverse.
     """
 
-    def __init__(self, terrain: Terrain, config: Config) -> None:
+    def __init__(self, terrain: Terrain, config: Config, seed: int = 0) -> None:
         self._config = config
-        self.sensor: Sensor = TruthSensor(
-            terrain,
-            config.sensing.window_half_width_m,
-            align_cells=config.planner.costmap.coarsening,
-            keep_out=zone_mask(terrain, config.keep_out, config.keep_in),
-        )
+        self.sensor: Sensor = make_sensor(terrain, config, seed)
         self.heuristic: Heuristic = make_heuristic(config)
         map_cells = self.sensor.max_cells
         risk_cells = self.heuristic.max_cells(map_cells)
@@ -72,8 +67,10 @@ class Navigator:
         # Cycles to come for which a map is made up front, since the last ones needed it.
         self._hard_ground = 0
 
-    def cycle(self, pose: Pose, goal: tuple[float, float], steered_per_m: float = 0.0) -> Cycle:
-        """Sense at a pose and plan from it towards the goal.
+    def cycle(
+        self, where: Whereabouts, goal: tuple[float, float], steered_per_m: float = 0.0
+    ) -> Cycle:
+        """Sense where the rover is and plan from where it is told to be towards the goal.
 
         The wheels stand steered for an arc of curvature `steered_per_m`; infinite: for turning in
         place.
@@ -83,7 +80,7 @@ class Navigator:
             TerrainError: the pose is off the map.
         """
         begin = time.perf_counter()
-        local_map = self.sensor.sense(pose)
+        local_map, pose = self.sensor.sense(where), where.believed
         grid = local_map.grid
         sensed = time.perf_counter()
         heuristic, inferences = self.heuristic, self.heuristic.inferences

@@ -10,10 +10,13 @@ import numpy as np
 import rasterio.features
 from numpy.typing import NDArray
 
+from mlnav.config import Config, Stereo
 from mlnav.core import HeightMap
+from mlnav.sim.localization import Whereabouts
+from mlnav.sim.noise import random_stream
+from mlnav.sim.world import Pose
 from mlnav.terrain import Terrain
 
-Pose = tuple[float, float, float]
 Polygon = Sequence[tuple[float, float]]
 
 
@@ -25,9 +28,24 @@ class Sensor(Protocol):
         """Most cells of a local map."""
         ...
 
-    def sense(self, pose: Pose) -> HeightMap:
-        """The local map at a pose."""
+    def sense(self, where: Whereabouts) -> HeightMap:
+        """The local map, in the frame that the rover believes to be in."""
         ...
+
+
+def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:
+    """The sensor that a configuration names, with noise of the run's seed."""
+    settings = config.sensor
+    if isinstance(settings, Stereo):
+        from mlnav.sim.stereo import StereoSensor
+
+        return StereoSensor(terrain, config, settings, random_stream(seed, "sensor"))
+    return TruthSensor(
+        terrain,
+        settings.half_width_m,
+        align_cells=config.planner.costmap.coarsening,
+        keep_out=zone_mask(terrain, config.keep_out, config.keep_in),
+    )
 
 
 class TruthSensor:
@@ -58,8 +76,27 @@ class TruthSensor:
         ny, nx = self._terrain.shape
         return min(side, ny) * min(side, nx)
 
-    def sense(self, pose: Pose) -> HeightMap:
-        """The window about the cell that the pose is in.
+    def sense(self, where: Whereabouts) -> HeightMap:
+        """The window about the rover, shifted and turned by its error of localization.
+
+        Raises:
+            TerrainError: the rover is off the map.
+        """
+        if where.known:
+            return self.window(where.pose)
+        # The same lattice about the believed pose; heights are looked up where its cells truly are.
+        frame = self.window(where.believed)
+        (ny, nx), (x0, y0), res = frame.shape, frame.origin_m, frame.resolution_m
+        x, y = np.meshgrid(x0 + res * np.arange(nx), y0 + res * np.arange(ny))
+        turned = where.pose[2] - where.believed[2]
+        c, s = math.cos(turned), math.sin(turned)
+        dx, dy = x - where.believed[0], y - where.believed[1]
+        true_x, true_y = where.pose[0] + c * dx - s * dy, where.pose[1] + s * dx + c * dy
+        z = self._terrain.height(true_x, true_y) + where.believed_z_error_m
+        return HeightMap(z.astype(np.float32), res, frame.origin_m, frame.keep_out)
+
+    def window(self, pose: Pose) -> HeightMap:
+        """The window about the cell that a pose is in.
 
         Raises:
             TerrainError: the pose is off the map.

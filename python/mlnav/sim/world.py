@@ -133,18 +133,25 @@ class Execution:
     """How a committed motion went.
 
     Attributes:
-        states: settled states in order, the unsafe one last where there is one.
+        states: the rover's states along the way in order; where it ends unsafe, that one is last.
         pose: where the rover ended.
         driven_m: path length it drove.
-        unsafe: whether the last state is unsafe: the run ends there.
+        counted: where wheel turns and a gyro say that it ended, seen from where it began: forward
+            and left [m], turned [rad].
+        ending: the name of an outcome that ends the run here; None: drive on.
         faults: why.
     """
 
     states: SettledStates
     pose: Pose
     driven_m: float
-    unsafe: bool
+    counted: Pose
+    ending: str | None = None
     faults: tuple[str, ...] = ()
+
+
+class WorldError(ValueError):
+    """A world cannot be made or used: its terrain, rover, start or library. The message says why."""
 
 
 class World(Protocol):
@@ -155,8 +162,22 @@ class World(Protocol):
         ...
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
-        """Drive a committed motion from a pose."""
+        """Drive a committed motion from the pose where the rover was put down, or ended last."""
         ...
+
+
+def seen_from(base: Pose, pose: Pose) -> Pose:
+    """A pose in the frame of another: forward and left [m], turned [rad]."""
+    dx, dy = pose[0] - base[0], pose[1] - base[1]
+    c, s = math.cos(base[2]), math.sin(base[2])
+    return c * dx + s * dy, c * dy - s * dx, wrapped(pose[2] - base[2])
+
+
+def moved(base: Pose, step: Pose) -> Pose:
+    """The pose that looks like `step` from `base`: undoes `seen_from`."""
+    c, s = math.cos(base[2]), math.sin(base[2])
+    x, y = base[0] + c * step[0] - s * step[1], base[1] + s * step[0] + c * step[1]
+    return x, y, wrapped(base[2] + step[2])
 
 
 class KinematicWorld:
@@ -202,15 +223,17 @@ class KinematicWorld:
         """Drive a committed motion, settling every step; stops at the first unsafe state."""
         poses, driven = motion.stances(pose, self._step_m, self._step_rad)
         if not len(poses):
-            return Execution(self.settle(poses), pose, 0.0, unsafe=False)
+            return Execution(self.settle(poses), pose, 0.0, (0.0, 0.0, 0.0))
         states = self.settle(poses)
         bad = states.first_unsafe()
         last = len(poses) - 1 if bad is None else bad
         x, y, heading = map(float, poses[last, :3])
+        end = (x, y, heading)
         return Execution(
             states.prefix(last + 1),
-            (x, y, heading),
+            end,
             float(driven[last]),
-            unsafe=bad is not None,
-            faults=() if bad is None else tuple(states.faults(bad)),
+            seen_from(pose, end),
+            None if bad is None else "unsafe_state",
+            () if bad is None else tuple(states.faults(bad)),
         )

@@ -18,7 +18,7 @@ from matplotlib.ticker import NullLocator
 
 from mlnav.config import Config
 from mlnav.risk import RiskMap, make_heuristic
-from mlnav.sim import Cycle, Navigator
+from mlnav.sim import Cycle, Navigator, at_rest
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.plan import draw_candidates, draw_chosen, draw_goal_arrow
@@ -316,7 +316,7 @@ def view(
 ) -> View:
     """Plan a cycle without memory, to look at."""
     navigator = Navigator(terrain, config)
-    cycle = navigator.cycle(pose, goal, steered_per_m)
+    cycle = navigator.cycle(at_rest(terrain, config, pose), goal, steered_per_m)
     risk = cycle.risk
     if risk is None and config.heuristic.name != "none":
         risk = navigator.heuristic.risk(cycle.local_map, pose)
