@@ -528,7 +528,7 @@ class Kinematic(Section):
 
 
 class Slip(Section):
-    """Way that wheels lose on soft ground: share = level x exp(slope / growth), at most `share_max`.
+    """Share of the way that wheels lose on soft ground: level x exp(slope / growth), up to a most.
 
     The slope is that along the way, uphill positive. Written as the name of a soil, as a soil with
     changes, `{soil: sand, level: 0.1}`, or as the numbers.

@@ -60,7 +60,7 @@ def test_a_run_repeats_bit_for_bit(rocky: Terrain, heuristic: str) -> None:
 
 def test_records_are_consistent(rocky: Terrain) -> None:
     seen = []
-    result = traverse(rocky, Config(), observers=[seen.append])
+    result = traverse(rocky, Config(), observers=[lambda record, *_: seen.append(record)])
     assert result.outcome == "goal_reached"
     assert seen == list(result.cycles)
     pose, driven = result.start, 0.0
@@ -164,7 +164,7 @@ def test_unsafe_at_the_goal_is_no_success() -> None:
 
 
 def test_an_interrupt_keeps_what_was_done() -> None:
-    def interrupt(record) -> None:
+    def interrupt(record, *_) -> None:
         if record.cycle == 2:
             raise KeyboardInterrupt
 

@@ -482,13 +482,9 @@ def _plan(task: _Plan) -> Record:
     counts, found, floors = [], [], []
     for state in task.states:
         # A new navigator each time: nothing is remembered from one state to the next.
-        result = (
-            Navigator(ground.terrain, run.config)
-            .cycle(
-                at_rest(ground.terrain, run.config, state.pose), ground.goal, state.steered_per_m
-            )
-            .result
-        )
+        where = at_rest(ground.terrain, run.config, state.pose)
+        navigator = Navigator(ground.terrain, run.config)
+        result = navigator.cycle(where, ground.goal, state.steered_per_m).result
         counts.append(result.ace_evaluations)
         floors.append(result.ace_floor)
         found.append(result.outcome == "path")

@@ -117,7 +117,7 @@ def traverse_command(
     ):
         written = 0
 
-        def observe(record: sim.CycleRecord) -> None:
+        def observe(record: sim.CycleRecord, *_: object) -> None:
             nonlocal written
             records.write(record.as_dict())
             written += 1

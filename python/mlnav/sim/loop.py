@@ -19,7 +19,9 @@ from mlnav.sim.world import Execution, KinematicWorld, Motion, Pose, SettledStat
 from mlnav.terrain import Terrain
 
 Point = tuple[float, float]
-Observer = Callable[[CycleRecord], None]
+Observer = Callable[[CycleRecord, Navigator, Cycle], None]
+"""Called as soon as a cycle is over; navigator and cycle hold what it was decided from until the next
+one: local map, risk, candidates and their verdicts."""
 
 MAX_HEADING_RAD = 1e6
 """Beyond this a heading has lost its digits; the core's limit."""
@@ -50,7 +52,7 @@ def traverse(
         seed: of everything random in the run: noise of sensor and localization; recorded in the
             result.
         heading_rad: at the start; towards the goal by default.
-        observers: called with the record of each cycle as soon as it is over.
+        observers: called at the end of each cycle.
         world: where to drive; what the configuration names by default.
 
     Returns:
@@ -262,7 +264,7 @@ class _Run:
         self._faults = record.faults or record.start_faults
         self._cycles.append(record)
         for observer in self._observers:
-            observer(record)
+            observer(record, navigator, cycle)
         return record
 
     def _record(

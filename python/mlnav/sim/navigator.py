@@ -22,6 +22,7 @@ class Cycle:
     """What one cycle saw and decided.
 
     Attributes:
+        where: where the rover was, and was told to be.
         local_map: what the sensor gave.
         risk: the map that the planner used; None where it was not asked for, or there was none.
         result: the planner's answer.
@@ -31,6 +32,7 @@ class Cycle:
         events: what the heuristic has to report, in words.
     """
 
+    where: Whereabouts
     local_map: HeightMap
     risk: RiskMap | None
     result: _core.PlanResult
@@ -124,6 +126,7 @@ class Navigator:
         if risk is not None and result.risk_refused:
             events += ("heuristic: the planner refused the risk map; planned as the baseline does",)
         return Cycle(
+            where,
             local_map,
             risk if result.risk_used else None,
             result,

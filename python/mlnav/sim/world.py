@@ -151,7 +151,7 @@ class Execution:
 
 
 class WorldError(ValueError):
-    """A world cannot be made or used: its terrain, rover, start or library. The message says why."""
+    """A world cannot hold a terrain, rover or start, or its library is missing: which, and why."""
 
 
 class World(Protocol):
