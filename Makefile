@@ -7,9 +7,10 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
-# Optional parts of the package to install, as pip names them. Training takes torch, which is large: without
-# it `make test` skips the tests of training. make EXTRAS=dev,onnx,train test
-EXTRAS ?= dev,onnx
+# Optional parts of the package to install, as pip names them. Training takes torch and films and recordings
+# take rerun-sdk, which are large: without them `make test` skips their tests.
+# make EXTRAS=dev,onnx,sim,train,viz test
+EXTRAS ?= dev,onnx,sim
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin

@@ -17,7 +17,7 @@ from mlnav import __version__
 from mlnav.cli.common import ENDED, OK, JsonOption, emit, output
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pydantic", "rasterio", "typer", "pillow")
-_EXTRAS = {"onnx": "onnxruntime", "sim": "pybullet", "train": "torch"}
+_EXTRAS = {"onnx": "onnxruntime", "sim": "pybullet", "train": "torch", "viz": "rerun"}
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 Finding = tuple[str, bool, str]

@@ -20,8 +20,8 @@ from mlnav.terrain import Terrain
 
 Point = tuple[float, float]
 Observer = Callable[[CycleRecord, Navigator, Cycle], None]
-"""Called as soon as a cycle is over; navigator and cycle hold what it was decided from until the next
-one: local map, risk, candidates and their verdicts."""
+"""Called as soon as a cycle is over; until the next one, navigator and cycle hold what the decision
+was made from: local map, risk, candidates and their verdicts."""
 
 MAX_HEADING_RAD = 1e6
 """Beyond this a heading has lost its digits; the core's limit."""
