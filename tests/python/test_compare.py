@@ -61,7 +61,7 @@ def rolling(tmp_path_factory) -> Path:
 
 
 def comparison(*specs: object, pairs: int = 2, **changes: Any) -> Comparison:
-    two = contenders(BASE, ["enav"], ["none", "sobel"])
+    two = contenders(BASE, heuristic=["none", "sobel"])
     return replace(Comparison(BASE, two, entries([str(s) for s in specs]), pairs), **changes)
 
 
@@ -73,19 +73,24 @@ def without_times(records: list[dict]) -> list[dict]:
 
 
 def test_contenders_are_named_by_what_differs() -> None:
-    assert [c.name for c in contenders(BASE, ["enav"], ["none", "sobel"])] == ["none", "sobel"]
-    weights = contenders(BASE, ["enav"], ["sobel", "sobel:weight_per_m=20;to_go_fraction=0"])
+    assert [c.name for c in contenders(BASE, heuristic=["none", "sobel"])] == ["none", "sobel"]
+    weights = contenders(BASE, heuristic=["sobel", "sobel:weight_per_m=20;to_go_fraction=0"])
     assert [c.config.heuristic.weight_per_m for c in weights] == [40.0, 20.0]
     assert weights[1].config.heuristic.to_go_fraction == 0.0
     assert len({c.digest for c in weights}) == 2
-    steps = contenders(BASE, ["enav", "enav:commit_length_m=0.5"], ["none"])
-    assert [c.name for c in steps] == ["enav+none", "enav:commit_length_m=0.5+none"]
+    steps = contenders(BASE, planner=["enav", "enav:commit_length_m=0.5"])
+    assert [c.name for c in steps] == ["enav", "enav:commit_length_m=0.5"]
     assert steps[1].config.planner.commit_length_m == 0.5
+    seen = contenders(BASE, heuristic=["none", "sobel"], sensor=["truth", "stereo:dropout=0"])
+    assert [c.name for c in seen] == [
+        "none+truth", "none+stereo:dropout=0", "sobel+truth", "sobel+stereo:dropout=0",
+    ]  # fmt: skip
+    assert seen[3].config.sensor.dropout == 0.0
 
 
 def test_contenders_keep_what_the_configuration_says_of_them() -> None:
     base = BASE.replaced(["heuristic.weight_per_m=7"], heuristic="sobel")
-    none, sobel = contenders(base, ["enav"], ["none", "sobel"])
+    none, sobel = contenders(base, heuristic=["none", "sobel"])
     assert none.config == BASE
     assert sobel.config.heuristic.weight_per_m == 7.0
 
@@ -94,6 +99,7 @@ def test_contenders_keep_what_the_configuration_says_of_them() -> None:
     ("planners", "heuristics", "kind", "told"),
     [
         (["enav"], ["none"], CompareError, "two contenders"),
+        (["enav"], [], CompareError, "two contenders"),
         (["enav"], ["none", "none"], CompareError, "given twice: none"),
         (["enav"], ["none", "sobbel"], ConfigError, "sobel"),
         (["enav"], ["none", ""], ConfigError, "empty"),
@@ -103,11 +109,11 @@ def test_contenders_keep_what_the_configuration_says_of_them() -> None:
 )
 def test_bad_contenders_are_refused(planners, heuristics, kind, told) -> None:
     with pytest.raises(kind, match=told):
-        contenders(BASE, planners, heuristics)
+        contenders(BASE, planner=planners, heuristic=heuristics)
 
 
 def test_predictors_name_whose_inference_it_is() -> None:
-    none, sobel = contenders(BASE, ["enav"], ["none", "sobel"])
+    none, sobel = contenders(BASE, heuristic=["none", "sobel"])
     assert none.predictor is None
     assert sobel.predictor == "sobel"
 
@@ -396,7 +402,7 @@ def made_record(entry: str, pair: int, contender: Contender, **changes: Any) -> 
 
 
 def test_report_arithmetic() -> None:
-    a, b = contenders(BASE, ["enav"], ["none", "sobel"])
+    a, b = contenders(BASE, heuristic=["none", "sobel"])
     what = Comparison(BASE, [a, b], [Entry("x", "x"), Entry("y", "y")], 2)
     risk = {
         "floor": [25, None],
@@ -449,7 +455,7 @@ def test_report_arithmetic() -> None:
 
 
 def test_report_of_runs_that_never_moved() -> None:
-    a, b = contenders(BASE, ["enav"], ["none", "sobel"])
+    a, b = contenders(BASE, heuristic=["none", "sobel"])
     what = Comparison(BASE, [a, b], [Entry("x", "x")], 1)
     gone = {"success": False, "outcome": "start_unsafe", "inefficiency": None, "driven_m": 0.0}
     told = report(what, [made_record("x", 0, c, evaluations=[], **gone) for c in (a, b)])

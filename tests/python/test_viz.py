@@ -265,7 +265,7 @@ def test_contenders_have_colours_of_their_own() -> None:
 
 def test_compare_figure(tmp_path) -> None:
     pair = contenders(
-        Config().replaced(checker="fixed_box", limits="enav_like"), ["enav"], ["none", "sobel"]
+        Config().replaced(checker="fixed_box", limits="enav_like"), heuristic=["none", "sobel"]
     )
     grounds = [Entry("a_very_long_name_of_a_map +.10", "x"), Entry("10/.07", "10/.07")]
     rng = np.random.default_rng(0)

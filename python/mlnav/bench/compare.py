@@ -1,8 +1,9 @@
-"""Contenders on the same terrains, starts and goals: planners times heuristics, paired."""
+"""Contenders on the same terrains, starts and goals: planners, heuristics and sensors, paired."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,10 +107,10 @@ def _mark(cover: float) -> str:
 
 @dataclass(frozen=True)
 class Contender:
-    """A planner with a heuristic: what is compared.
+    """A planner with a heuristic and a sensor: what is compared.
 
     Attributes:
-        name: the heuristic's when there is one planner, else planner+heuristic.
+        name: of the parts that contenders differ in, joined by +.
         config: the whole configuration.
     """
 
@@ -143,28 +144,35 @@ class Contender:
         return None if folder is None else read_manifest(folder)
 
 
-def contenders(base: Config, planners: Sequence[str], heuristics: Sequence[str]) -> list[Contender]:
-    """Every planner with every heuristic.
+COMPARED = ("planner", "heuristic", "sensor")
+"""Parts of the configuration that contenders may differ in."""
 
-    A name may carry settings of its own, `sobel:weight_per_m=20;to_go_fraction=0`. Where the base
-    has the planner or heuristic of a name, its settings are kept; the others have their defaults.
+
+def contenders(base: Config, **names: Sequence[str]) -> list[Contender]:
+    """Every combination of the named planners, heuristics and sensors (`COMPARED`).
+
+    A part without names is the base's. A name may carry settings of its own,
+    `sobel:weight_per_m=20;to_go_fraction=0`. Where the base has the part of that name, its settings
+    are kept; the others have their defaults.
 
     Raises:
         CompareError: fewer than two, or one twice.
         ConfigError: an unknown name or setting.
     """
+    lists = {part: names.get(part) or [getattr(base, part).name] for part in COMPARED}
+    differ = [part for part in COMPARED if len(lists[part]) > 1]
     found = []
-    for planner in planners:
-        for heuristic in heuristics:
-            config = _with(_with(base, "planner", planner), "heuristic", heuristic)
-            name = heuristic if len(planners) == 1 else f"{planner}+{heuristic}"
-            found.append(Contender(name, config))
-    names = [c.name for c in found]
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise CompareError(f"given twice: {', '.join(twice)}")
+    for chosen in itertools.product(*lists.values()):
+        config = base
+        for part, text in zip(COMPARED, chosen, strict=True):
+            config = _with(config, part, text)
+        named = dict(zip(COMPARED, chosen, strict=True))
+        found.append(Contender("+".join(named[part] for part in differ), config))
     if len(found) < 2:
         raise CompareError("a comparison needs two contenders: name more planners or heuristics")
+    twice = sorted({c.name for c in found if [d.name for d in found].count(c.name) > 1})
+    if twice:
+        raise CompareError(f"given twice: {', '.join(twice)}")
     return found
 
 
@@ -182,7 +190,7 @@ class Comparison:
     """What is to be compared, where.
 
     Attributes:
-        base: the configuration that contenders share, besides planner and heuristic.
+        base: the configuration that contenders share, besides what is `COMPARED`.
         contenders: the first is the one that others are measured against.
         entries: grounds.
         pairs: start-goal pairs of each ground.
@@ -201,7 +209,7 @@ class Comparison:
     @property
     def common(self) -> str:
         """The shared configuration, as YAML; pairs depend on nothing else of it."""
-        return self.base.replaced(planner=_FIRST.planner, heuristic=_FIRST.heuristic).to_yaml()
+        return self.base.replaced(**{part: getattr(_FIRST, part) for part in COMPARED}).to_yaml()
 
     @property
     def setting(self) -> dict[str, Any]:

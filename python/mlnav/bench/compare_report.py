@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlnav.bench.compare import Comparison, Contender
+from mlnav.bench.compare import COMPARED, Comparison, Contender
 from mlnav.bench.instructions import PER_S, Instructions, Usage, flight_seconds
 from mlnav.bench.runner import Record
 from mlnav.bench.statistics import Estimate, Rate, mcnemar, paired_mean, paired_ratio
@@ -55,19 +55,21 @@ def report(
     else:
         rates = ", ".join(f"{name} {per_s:.3g}/s" for name, per_s in PER_S.items())
         assumptions.append(f"(b) counted instructions over {rates}: {instructions.assumptions}")
+    everyone = comparison.contenders
     return {
-        "planners": list(dict.fromkeys(c.config.planner.name for c in comparison.contenders)),
-        "heuristics": list(dict.fromkeys(c.config.heuristic.name for c in comparison.contenders)),
+        **{
+            f"{part}s": list(dict.fromkeys(getattr(c.config, part).name for c in everyone))
+            for part in COMPARED
+        },
         **comparison.setting,
         "pairs": comparison.pairs,
         "overthink_evaluations": comparison.base.planner.overthink_evaluations,
         "contenders": {
             c.name: {
-                "planner": c.config.planner.name,
-                "heuristic": c.config.heuristic.name,
+                **{part: getattr(c.config, part).name for part in COMPARED},
                 "config": c.digest,
             }
-            for c in comparison.contenders
+            for c in everyone
         },
         "assumptions": assumptions,
         "terrains": blocks,

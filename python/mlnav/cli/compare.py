@@ -1,4 +1,4 @@
-"""`mlnav compare`: planners and heuristics on the same terrains, starts and goals."""
+"""`mlnav compare`: planners, heuristics and sensors on the same terrains, starts and goals."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from mlnav.cli.common import (
     OutOption,
     RefusedError,
     SetOption,
+    WorldOption,
     assemble,
     claim,
     emit,
@@ -53,8 +54,12 @@ def compare_command(
             " none,sobel:weight_per_m=20;to_go_fraction=0",
         ),
     ] = "none,sobel",
+    sensors: Annotated[
+        str | None, typer.Option("--sensors", metavar="E,F,...", help="truth, stereo")
+    ] = None,
     checker: CheckerOption = None,
     limits: LimitsOption = None,
+    world: WorldOption = None,
     pairs: Annotated[
         int, typer.Option("--pairs", min=1, help="Start-goal pairs of each terrain.")
     ] = 10,
@@ -98,7 +103,7 @@ def compare_command(
     as_json: JsonOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Drive the same pairs with every contender, planner times heuristic, and compare.
+    """Drive the same pairs with every contender, planner x heuristic x sensor, and compare.
 
     Classes and recipes: pair k is the terrain of seed + k with its own start and goal. GeoTIFFs:
     pairs are drawn, both ends safe to stand on by settling, at least 20 m (or 60 % of the usable
@@ -129,13 +134,17 @@ def compare_command(
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
         raise RefusedError("--terrain: a GeoTIFF, recipe or class is needed")
-    base = assemble(config, settings, checker=checker, limits=limits)
+    base = assemble(config, settings, checker=checker, limits=limits, world=world)
     if budget is not None:
         base = base.replaced([f"traverse.ace_budget={budget}"])
-    named = planners.split(",") if planners is not None else [base.planner.name]
     comparison = Comparison(
         base,
-        contenders(base, named, heuristics.split(",")),
+        contenders(
+            base,
+            planner=(planners or base.planner.name).split(","),
+            heuristic=heuristics.split(","),
+            sensor=(sensors or base.sensor.name).split(","),
+        ),
         entries(specs, numbers("--rocks", rocks) or (0.0,)),
         pairs,
         seed,
