@@ -16,6 +16,7 @@ import numpy as np
 from mlnav import _core
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
 from mlnav.bench.traverses import config_digest, run_record
+from mlnav.campaign.pool import Loss
 from mlnav.config import Config, ConfigError, Network, parse_config
 from mlnav.io import read_jsonl
 from mlnav.risk.models import Manifest, find_model, read_manifest
@@ -24,9 +25,11 @@ from mlnav.sim import (
     Motion,
     Navigator,
     Screen,
+    TraverseResult,
     at_rest,
     default_endpoints,
     drawn_endpoints,
+    lost_run,
     screen,
     traverse,
 )
@@ -339,6 +342,8 @@ def compare(
         workers=workers,
         progress=progress,
         note=lambda r: f"{r['entry']} {r['pair']}, {names[r['config']]}: {r['outcome']}",
+        # Physics comes with a library that may take its process down.
+        lost=_lost if comparison.base.world.name == "bullet" else None,
     )
 
 
@@ -362,7 +367,19 @@ def _agree(comparison: Comparison, records: Path) -> None:
 
 def _run(task: _Run) -> Record:
     ground = ground_of(task.entry, task.pair, task.seed, task.size_m, task.common)
-    result = traverse(ground.terrain, task.config, ground.start, ground.goal, task.seed + task.pair)
+    seed = task.seed + task.pair
+    return _record(task, traverse(ground.terrain, task.config, ground.start, ground.goal, seed))
+
+
+def _lost(task: _Run, loss: Loss) -> Record:
+    ground = ground_of(task.entry, task.pair, task.seed, task.size_m, task.common)
+    seed = task.seed + task.pair
+    return _record(
+        task, lost_run(ground.terrain, task.config, ground.start, ground.goal, seed, loss.kind)
+    )
+
+
+def _record(task: _Run, result: TraverseResult) -> Record:
     cycles = result.cycles
     return {
         "entry": task.entry.label,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from mlnav.io import JsonlWriter, end_with_parent, read_jsonl
+from mlnav.campaign.pool import Loss, run_tasks
+from mlnav.io import JsonlWriter, read_jsonl
 
 Key = tuple[Any, ...]
 Record = dict[str, Any]
@@ -28,6 +24,10 @@ class Task(Protocol):
 
 
 T = TypeVar("T", bound=Task)
+
+
+class WorkerError(RuntimeError):
+    """A process died, hung or ran out of memory, and its task has no record."""
 
 
 def known_records(records: Path, key_of: Callable[[Record], Key]) -> dict[Key, Record]:
@@ -48,6 +48,7 @@ def run_recorded(
     workers: int = 1,
     progress: Progress = lambda done, note: None,
     note: Callable[[Record], str] = lambda record: "",
+    lost: Callable[[T, Loss], Record] | None = None,
 ) -> list[Record]:
     """Run the tasks that `records` does not hold yet; records of all, in the order of the tasks.
 
@@ -59,16 +60,19 @@ def run_recorded(
         workers: processes; with one, tasks run in this process.
         progress: called with the number of tasks that are done, and a note.
         note: on a record, for `progress`.
+        lost: makes the record of a task that its process died of, for tasks that may do that: they
+            run in processes of their own even with one worker. None: it is an error.
 
     Raises:
         RecordError: `records` is damaged.
+        WorkerError: a task's process died.
     """
     known = known_records(records, key_of)
     missing = [t for t in tasks if t.key not in known]
     done = len(tasks) - len(missing)
     progress(done, "resumed" if done else "")
     with JsonlWriter(records, append=True) as writer:
-        for record in _results(missing, run, workers):
+        for record in _results(missing, run, workers, lost):
             writer.write(record)
             known[key_of(record)] = record
             done += 1
@@ -76,44 +80,21 @@ def run_recorded(
     return [known[t.key] for t in tasks]
 
 
-def _results(tasks: Sequence[T], run: Callable[[T], Record], workers: int) -> Iterator[Record]:
-    if workers <= 1 or len(tasks) <= 1:
+def _results(
+    tasks: Sequence[T],
+    run: Callable[[T], Record],
+    workers: int,
+    lost: Callable[[T, Loss], Record] | None,
+) -> Iterator[Record]:
+    if lost is None and (workers <= 1 or len(tasks) <= 1):
         yield from map(run, tasks)
         return
-    waiting = iter(tasks)
-    with ProcessPoolExecutor(
-        min(workers, len(tasks)), mp_context=get_context("spawn"), initializer=_start_worker
-    ) as pool:
-        with _uninterrupted():
-            running = {pool.submit(run, t) for t in itertools.islice(waiting, workers)}
-        try:
-            # No task is handed out before a process is free: one that is could not be called back.
-            while running:
-                ended, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {pool.submit(run, t) for t in itertools.islice(waiting, len(ended))}
-                yield from (future.result() for future in ended)
-        except KeyboardInterrupt:
-            # Processes were interrupted as well, if it came from a terminal; if not they end now.
-            for future in wait(running).done:
-                if future.exception() is None:
-                    yield future.result()
-            raise
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """No Ctrl-C meanwhile; processes that are started inherit it while they still import."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread, which alone is interrupted
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _start_worker() -> None:
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ended in run_tasks(tasks, run, workers):
+        if ended.error is not None:
+            raise ended.error
+        if ended.value is not None:
+            yield ended.value
+        elif ended.loss is not None:
+            if lost is None:
+                raise WorkerError(f"a worker process {ended.loss}")
+            yield lost(ended.task, ended.loss)

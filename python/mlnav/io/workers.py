@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from multiprocessing import connection, parent_process
+import time
+
+_POLL_S = 0.5
 
 
 def end_with_parent() -> None:
@@ -13,12 +15,13 @@ def end_with_parent() -> None:
     A pool's workers wait on a queue that they hold open themselves, so a parent that is killed
     leaves them waiting for ever.
     """
-    parent = parent_process()
-    if parent is None:
-        return
+    parent = os.getppid()
 
     def watch() -> None:
-        connection.wait([parent.sentinel])
+        # An orphan is adopted. Polled, since a parent's death can be waited for only where
+        # multiprocessing itself started the worker.
+        while os.getppid() == parent:
+            time.sleep(_POLL_S)
         os._exit(1)
 
     threading.Thread(target=watch, name="end with parent", daemon=True).start()

@@ -3,7 +3,15 @@
 from mlnav.core import reason_names
 from mlnav.sim.endpoints import Screen, default_endpoints, drawn_endpoints, screen
 from mlnav.sim.localization import Whereabouts
-from mlnav.sim.loop import SimError, at_rest, checked_point, one_cycle, start_pose, traverse
+from mlnav.sim.loop import (
+    SimError,
+    at_rest,
+    checked_point,
+    lost_run,
+    one_cycle,
+    start_pose,
+    traverse,
+)
 from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
 from mlnav.sim.navigator import Cycle, Navigator
 from mlnav.sim.sensor import Sensor, TruthSensor, zone_mask
@@ -37,6 +45,7 @@ __all__ = [
     "checked_point",
     "default_endpoints",
     "drawn_endpoints",
+    "lost_run",
     "one_cycle",
     "reason_names",
     "screen",

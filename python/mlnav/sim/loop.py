@@ -76,6 +76,14 @@ def traverse(
     return run.result(outcome)
 
 
+def lost_run(
+    terrain: Terrain, config: Config, start: Point, goal: Point, seed: int, outcome: str
+) -> TraverseResult:
+    """The result of a run of which nothing is left but how it ended."""
+    pose = start_pose(terrain, start, goal, None)
+    return _Run(terrain, config, seed, pose, goal, []).result(outcome)
+
+
 def one_cycle(
     terrain: Terrain,
     config: Config,

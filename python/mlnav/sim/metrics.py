@@ -26,6 +26,9 @@ OUTCOMES = {
     "physics_failed": "the physics gave numbers that are not finite: likewise",
     "timeout": "the limit of planning cycles was reached",
     "distance_limit": "the limit of driven distance was reached",
+    "crashed": "the process that ran it died; there are no records",
+    "hung": "the process that ran it was stopped after its time; likewise",
+    "out_of_memory": "the process that ran it went beyond its memory; likewise",
     "interrupted": "stopped from outside; records are complete up to here",
 }
 

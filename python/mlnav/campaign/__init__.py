@@ -1,0 +1,1 @@
+"""Monte Carlo campaigns: many runs from one definition, and what they show."""
