@@ -789,7 +789,7 @@ class Config(Section):
         data.update({k: v for k, v in parts.items() if v is not None})
         for setting in settings:
             _set(data, setting)
-        return type(self)._checked(data)
+        return type(self).checked(data)
 
     def to_yaml(self) -> str:
         """YAML that `load_config` reads back to an equal configuration."""
@@ -797,14 +797,16 @@ class Config(Section):
         return yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=100)
 
     @classmethod
-    def _checked(cls, data: Any, source: str = "") -> Self:
+    def checked(cls, data: Any, source: str = "") -> Self:
+        """A configuration from the tree that YAML holds.
+
+        Raises:
+            ConfigError: it is not a valid one.
+        """
         try:
             return cls.model_validate(data)
         except ValidationError as fault:
-            lines = [_explained(error, data) for error in fault.errors()]
-            raise ConfigError(
-                f"{source}: {'; '.join(lines)}" if source else "; ".join(lines)
-            ) from (fault)
+            raise ConfigError(told(fault, data, source)) from fault
 
 
 def parse_config(text: str, source: str = "") -> Config:
@@ -812,6 +814,15 @@ def parse_config(text: str, source: str = "") -> Config:
 
     Raises:
         ConfigError: not YAML, or not a valid configuration.
+    """
+    return Config.checked(parse_yaml(text, source), source)
+
+
+def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
+    """The mapping that YAML text holds; empty for no text. A key given twice is refused.
+
+    Raises:
+        ConfigError: not YAML, or no mapping.
     """
     try:
         data = yaml.load(text, Loader=_Loader)
@@ -822,7 +833,13 @@ def parse_config(text: str, source: str = "") -> Config:
         data = {}
     if not isinstance(data, dict):
         raise ConfigError(f"{source or 'configuration'}: must be a mapping of sections")
-    return Config._checked(data, source)
+    return data
+
+
+def told(fault: ValidationError, data: Any, source: str = "") -> str:
+    """What is wrong in `data`, in one line: each bad key with its path, and why."""
+    lines = "; ".join(_explained(error, data) for error in fault.errors())
+    return f"{source}: {lines}" if source else lines
 
 
 def load_config(path: str | os.PathLike[str]) -> Config:

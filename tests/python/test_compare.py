@@ -12,17 +12,17 @@ from mlnav.bench.compare import (
     CompareError,
     Comparison,
     Contender,
-    Entry,
     compare,
     contenders,
     entries,
-    ground_of,
+    pair_ground,
     same_states,
     worst_state,
 )
 from mlnav.bench.compare_report import report
 from mlnav.bench.instructions import STAGES, Instructions, load_instructions
 from mlnav.bench.statistics import mcnemar, paired_mean, paired_ratio
+from mlnav.campaign.grounds import Entry, ground_of
 from mlnav.cli import app
 from mlnav.config import Config, ConfigError
 from mlnav.core import HeightMap
@@ -147,7 +147,7 @@ def test_bad_grounds_are_refused(rolling, tmp_path) -> None:
 def test_a_pair_of_a_recipe_has_its_own_terrain_start_and_goal(short) -> None:
     entry, common = Entry("short", str(short)), comparison(short).common
     first, second, later = (
-        ground_of(entry, k, s, None, common) for k, s in ((0, 5), (1, 5), (0, 6))
+        pair_ground(entry, k, s, None, common) for k, s in ((0, 5), (1, 5), (0, 6))
     )
     assert first.terrain.sha256 != second.terrain.sha256 == later.terrain.sha256
     assert (first.start, first.goal) == ((4.0, 6.0), (11.0, 6.0))
@@ -159,7 +159,7 @@ def test_pairs_of_a_map_are_safe_apart_and_joined(rolling) -> None:
     screened = screen(terrain, BASE)
     settle = BASE.replaced(checker="settle").build_checker(terrain.z.size)
     settle.set_map(HeightMap.of(terrain).grid)
-    grounds = [ground_of(entry, k, 1, None, common) for k in range(8)]
+    grounds = [pair_ground(entry, k, 1, None, common) for k in range(8)]
     for ground in grounds:
         (ax, ay), (bx, by) = ground.start, ground.goal
         assert np.hypot(bx - ax, by - ay) >= 0.6 * screened.extent_m
@@ -167,7 +167,8 @@ def test_pairs_of_a_map_are_safe_apart_and_joined(rolling) -> None:
         assert (settle.reasons(np.array([[ax, ay, heading], [bx, by, heading]])) == 0).all()
         assert screened.joined(ground.start, ground.goal)
     assert len({g.start for g in grounds}) > 4
-    again = ground_of.__wrapped__(entry, 3, 1, None, common)
+    ground_of.cache_clear()
+    again = pair_ground(entry, 3, 1, None, common)
     assert (again.start, again.goal) == (grounds[3].start, grounds[3].goal)
 
 
@@ -175,7 +176,7 @@ def test_size_keeps_pairs_in_the_middle(rolling) -> None:
     entry, common = Entry("rolling", str(rolling)), comparison(rolling).common
     middle = np.array([112.0, -40.0])
     for k in range(4):
-        ground = ground_of(entry, k, 1, 14.0, common)
+        ground = pair_ground(entry, k, 1, 14.0, common)
         assert np.abs(np.array([ground.start, ground.goal]) - middle).max() <= 7.0
         assert np.hypot(*np.subtract(ground.goal, ground.start)) >= 0.6 * 14.0 - 1e-9
 
@@ -183,7 +184,7 @@ def test_size_keeps_pairs_in_the_middle(rolling) -> None:
 def test_rocky_pairs_are_clear_about_their_ends_and_joined(rolling) -> None:
     entry, common = Entry("rolling +.10", str(rolling), 0.1), comparison(rolling).common
     bare = read_geotiff(rolling)
-    ground = ground_of(entry, 2, 1, None, common)
+    ground = pair_ground(entry, 2, 1, None, common)
     raised = np.nan_to_num(ground.terrain.z - bare.z)
     assert raised.max() > 0.1
     (ny, nx), (ox, oy) = bare.shape, bare.origin_m

@@ -5,8 +5,9 @@ import pytest
 from PIL import Image
 
 from mlnav import viz
-from mlnav.bench.compare import Comparison, Entry, contenders
+from mlnav.bench.compare import Comparison, contenders
 from mlnav.bench.compare_report import report
+from mlnav.campaign.grounds import Entry
 from mlnav.config import Config, names_of
 from mlnav.sim import one_cycle, traverse
 from mlnav.sim.explain import explain

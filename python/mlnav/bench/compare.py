@@ -16,29 +16,21 @@ import numpy as np
 from mlnav import _core
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
 from mlnav.bench.traverses import config_digest, run_record
+from mlnav.campaign.grounds import Entry, Ground, ground_of, is_geotiff, labelled
 from mlnav.campaign.pool import Loss
-from mlnav.config import Config, ConfigError, Network, parse_config
+from mlnav.config import Config, ConfigError, Network
 from mlnav.io import read_jsonl
 from mlnav.risk.models import Manifest, find_model, read_manifest
 from mlnav.sim import (
     CycleRecord,
     Motion,
     Navigator,
-    Screen,
     TraverseResult,
     at_rest,
-    default_endpoints,
-    drawn_endpoints,
     lost_run,
-    screen,
     traverse,
 )
 from mlnav.terrain import Terrain, load, with_rocks
-
-Point = tuple[float, float]
-
-GEOTIFF = (".tif", ".tiff")
-_RECIPE = (".yaml", ".yml")
 
 _PAIR, _STATE = 64, 65
 """First numbers of spawn keys: of drawn start-goal pairs, and of sampled states."""
@@ -51,26 +43,6 @@ class CompareError(ValueError):
 # ------------------------------------------------------------------------------- what is compared
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A ground that pairs are driven on.
-
-    Attributes:
-        label: its name in reports.
-        spec: what `terrain.load` takes.
-        cfa: rocks laid on it, of a GeoTIFF.
-    """
-
-    label: str
-    spec: str
-    cfa: float = 0.0
-
-    @property
-    def drawn(self) -> bool:
-        """Whether start-goal pairs are drawn on one map, rather than each with its own terrain."""
-        return Path(self.spec).suffix.lower() in GEOTIFF
-
-
 def entries(specs: Sequence[str], covers: Sequence[float] = (0.0,)) -> list[Entry]:
     """The grounds that names and rock covers stand for; each GeoTIFF once for each cover.
 
@@ -80,18 +52,9 @@ def entries(specs: Sequence[str], covers: Sequence[float] = (0.0,)) -> list[Entr
     """
     if not specs:
         raise CompareError("no terrain is given")
-    files = [s for s in specs if Path(s).suffix.lower() in (*GEOTIFF, *_RECIPE)]
-    geotiffs = [s for s in files if Path(s).suffix.lower() in GEOTIFF]
-    if tuple(covers) != (0.0,) and not geotiffs:
+    if tuple(covers) != (0.0,) and not any(map(is_geotiff, specs)):
         raise CompareError("rocks are laid on GeoTIFFs, and none is given")
-    stems = [Path(s).stem for s in files]
-    found: list[Entry] = []
-    for spec in specs:
-        name = Path(spec).stem if spec in files else spec
-        if stems.count(name) > 1:
-            name = spec
-        for cover in covers if spec in geotiffs else (0.0,):
-            found.append(Entry(name + _mark(cover), spec, cover))
+    found = labelled([(s, c) for s in specs for c in (covers if is_geotiff(s) else (0.0,))])
     labels = [e.label for e in found]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
@@ -101,11 +64,6 @@ def entries(specs: Sequence[str], covers: Sequence[float] = (0.0,)) -> list[Entr
     for cover in covers:
         with_rocks(Terrain(np.zeros((2, 2), np.float32), 0.1), cover, 0)
     return found
-
-
-def _mark(cover: float) -> str:
-    text = max(f"{cover:.2f}", f"{cover:g}", key=len).removeprefix("0")
-    return f" +{text}" if cover else ""
 
 
 @dataclass(frozen=True)
@@ -238,56 +196,6 @@ def _core_digest() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
-# ------------------------------------------------------------------------------------ the grounds
-
-
-@dataclass(frozen=True, eq=False)
-class Ground:
-    """A terrain with the start and goal that all contenders share."""
-
-    terrain: Terrain
-    start: Point
-    goal: Point
-
-
-@lru_cache(maxsize=2)
-def ground_of(entry: Entry, pair: int, seed: int, size_m: float | None, common: str) -> Ground:
-    """The ground of a pair. It depends on nothing that contenders differ in.
-
-    Classes and recipes: the terrain of `seed + pair`, with its own start and goal. GeoTIFFs: a pair
-    drawn on the map, with the rocks of `seed + pair` around it.
-
-    Raises:
-        TerrainError: the terrain cannot be made.
-        SimError: no start and goal were found.
-    """
-    config = parse_config(common)
-    if not entry.drawn:
-        terrain = load(entry.spec, seed + pair)
-        start, goal = terrain.start_m, terrain.goal_m
-        if start is None or goal is None:
-            start, goal = default_endpoints(terrain, config)
-        return Ground(terrain, start, goal)
-
-    terrain, screened = _screened(entry.spec, size_m, common)
-
-    def laid(start: Point, goal: Point) -> Terrain:
-        return with_rocks(terrain, entry.cfa, seed + pair, clear=(start, goal))
-
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_PAIR, pair)))
-    return Ground(
-        *drawn_endpoints(
-            terrain, config, rng, screened, lay=laid if entry.cfa else None, size_m=size_m
-        )
-    )
-
-
-@lru_cache(maxsize=2)
-def _screened(spec: str, size_m: float | None, common: str) -> tuple[Terrain, Screen]:
-    terrain = load(spec)
-    return terrain, screen(terrain, parse_config(common), size_m)
-
-
 # --------------------------------------------------------------------------------------- the runs
 
 
@@ -305,6 +213,18 @@ class _Run:
     @property
     def key(self) -> Key:
         return self.entry.label, self.pair, self.digest
+
+    def ground(self) -> Ground:
+        return pair_ground(self.entry, self.pair, self.seed, self.size_m, self.common)
+
+
+def pair_ground(entry: Entry, pair: int, seed: int, size_m: float | None, common: str) -> Ground:
+    """What everyone drives of a pair: the terrain of `seed + pair`, or a pair drawn on a map.
+
+    Raises:
+        TerrainError, SimError: as `ground_of`.
+    """
+    return ground_of(entry, seed + pair, (seed, _PAIR, pair), size_m, common)
 
 
 def _key(record: Record) -> Key:
@@ -366,13 +286,13 @@ def _agree(comparison: Comparison, records: Path) -> None:
 
 
 def _run(task: _Run) -> Record:
-    ground = ground_of(task.entry, task.pair, task.seed, task.size_m, task.common)
+    ground = task.ground()
     seed = task.seed + task.pair
     return _record(task, traverse(ground.terrain, task.config, ground.start, ground.goal, seed))
 
 
 def _lost(task: _Run, loss: Loss) -> Record:
-    ground = ground_of(task.entry, task.pair, task.seed, task.size_m, task.common)
+    ground = task.ground()
     seed = task.seed + task.pair
     return _record(
         task, lost_run(ground.terrain, task.config, ground.start, ground.goal, seed, loss.kind)
@@ -503,7 +423,7 @@ def worst_state(
 
 def _plan(task: _Plan) -> Record:
     run = task.run
-    ground = ground_of(run.entry, run.pair, run.seed, run.size_m, run.common)
+    ground = run.ground()
     counts, found, floors = [], [], []
     for state in task.states:
         # A new navigator each time: nothing is remembered from one state to the next.

@@ -187,7 +187,7 @@ def _present(out: Path) -> Sequence[str]:
 
 def _draw(comparison: Any, runs: list[dict[str, Any]], summary: dict[str, Any], out: Path) -> None:
     from mlnav import viz
-    from mlnav.bench.compare import ground_of, worst_state
+    from mlnav.bench.compare import pair_ground, worst_state
     from mlnav.viz.compare import compare_figure, state_figure, view
 
     viz.save_figure(compare_figure(summary, runs), out / "compare.png")
@@ -197,7 +197,8 @@ def _draw(comparison: Any, runs: list[dict[str, Any]], summary: dict[str, Any], 
         if found is None:
             continue
         state, cycle, spent = found
-        ground = ground_of(entry, state.pair, comparison.seed, comparison.size_m, comparison.common)
+        size_m, common = comparison.size_m, comparison.common
+        ground = pair_ground(entry, state.pair, comparison.seed, size_m, common)
         views = [
             view(c.name, ground.terrain, c.config, state.pose, ground.goal, state.steered_per_m)
             for c in comparison.contenders

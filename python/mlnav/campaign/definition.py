@@ -1,0 +1,277 @@
+"""The definition of a campaign: one validated tree, written by people as YAML."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from mlnav.campaign.grounds import Entry, is_geotiff, labelled
+from mlnav.config import Config, ConfigError, Count, Positive, Section, parse_yaml, told
+from mlnav.io import shipped_folder
+from mlnav.terrain import TerrainError, load, parse_class
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+
+
+class CampaignError(ValueError):
+    """A campaign cannot be defined, run or read; the message says why."""
+
+
+class Uniform(Section):
+    """Equally likely between two values."""
+
+    uniform: tuple[float, float]
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One value."""
+        return float(rng.uniform(*self.uniform))
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.uniform[0] > self.uniform[1]:
+            raise ValueError(f"uniform: {self.uniform[0]:g} is more than {self.uniform[1]:g}")
+        return self
+
+
+class Normal(Section):
+    """Normally distributed: mean and standard deviation, drawn again beyond 3 of it."""
+
+    normal: tuple[float, Annotated[float, Field(ge=0)]]
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One value."""
+        mean, sigma = self.normal
+        value = rng.standard_normal()
+        while abs(value) > 3.0:
+            value = rng.standard_normal()
+        return float(mean + sigma * value)
+
+
+class Choice(Section):
+    """One of several values or names, equally likely."""
+
+    choice: Annotated[list[float | str], Field(min_length=1)]
+
+    def draw(self, rng: np.random.Generator) -> float | str:
+        """One value."""
+        return self.choice[int(rng.integers(len(self.choice)))]
+
+
+class Ground(Section):
+    """A ground: `10/.07`, a recipe or GeoTIFF; or one of these with more said about it."""
+
+    terrain: Annotated[str, Field(min_length=1)]
+    """GeoTIFF, recipe (shipped name or YAML file), or class of slope and CFA."""
+    cfa: Annotated[float, Field(ge=0, le=0.3)] = 0.0
+    """Rocks laid on a GeoTIFF."""
+    size_m: Positive | None = None
+    """Pairs are drawn in the square of this side in the middle of a GeoTIFF; null: in all of it."""
+
+    @classmethod
+    def expanded(cls, data: Any) -> Any:
+        """A bare name is the terrain's."""
+        return {"terrain": data} if isinstance(data, str) else data
+
+
+class Grid(Section):
+    """Classes of slopes times rock covers."""
+
+    slope_deg: Annotated[list[float], Field(min_length=1)]
+    cfa: Annotated[list[float], Field(min_length=1)]
+
+    @property
+    def grounds(self) -> list[Ground]:
+        """A ground for each."""
+        return [
+            Ground(terrain=f"{slope:g}/{cfa:g}") for slope in self.slope_deg for cfa in self.cfa
+        ]
+
+
+class Contender(Section):
+    """Something under comparison: parts of the configuration that are its own."""
+
+    name: str
+    parts: dict[str, Any] = Field(default_factory=dict)
+    """Whole parts by name, `heuristic: network`, and single values, `planner.commit_length_m: 0.5`.
+    Written beside the name."""
+
+    @classmethod
+    def expanded(cls, data: Any) -> Any:
+        """`network` is a heuristic; keys beside the name are the parts."""
+        if isinstance(data, str):
+            return {"name": data, "parts": {"heuristic": data}}
+        if isinstance(data, Mapping) and "parts" not in data:
+            parts = {k: v for k, v in data.items() if k != "name"}
+            return {"name": data.get("name"), "parts": parts}
+        return data
+
+    @field_validator("name")
+    @classmethod
+    def _plain(cls, name: str) -> str:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name!r}: letters, digits and _ . + - only")
+        return name
+
+
+class Stop(Section):
+    """When there are trials enough: by count, or once a figure is known well."""
+
+    figure: Literal["success", "evaluations"] = "success"
+    """Of every contender over all grounds: success rate, or ACE evaluations a cycle."""
+    width: Positive
+    """Of its 95 % interval; for evaluations as a share of the figure."""
+    at_least: Count = 10
+    """Trials of each ground before the first look."""
+
+
+class Definition(Section):
+    """A campaign: what is driven, where, by whom, and how often."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+    description: str = ""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Of terrains, starts and goals, noise and dispersions; contenders share all of them."""
+    trials: Count = 30
+    """Of each ground with each contender; with `stop`, at most."""
+    stop: Stop | None = None
+    grounds: list[Ground] = Field(default_factory=list)
+    grid: Grid | None = None
+    """Further grounds."""
+    contenders: Annotated[list[Contender], Field(min_length=1)]
+    """The first is the one that others are measured against."""
+    config: dict[str, Any] = Field(default_factory=dict)
+    """What contenders share: sections as in a configuration file."""
+    dispersions: dict[str, Uniform | Normal | Choice] = Field(default_factory=dict)
+    """By key of the configuration, `world.friction: {uniform: [0.5, 0.9]}`: drawn for each ground
+    and trial."""
+    wall_s: Positive = 1800.0
+    """A trial that takes longer is stopped, tried once more, and recorded as `hung`."""
+    memory_mb: Annotated[int, Field(ge=256)] | None = None
+    """Address space of a worker; a trial that needs more is recorded as `out_of_memory`."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.all_grounds:
+            raise ValueError("no grounds: give `grounds` or `grid`")
+        for what, names in (
+            ("contender", [c.name for c in self.contenders]),
+            ("ground", [e.label for e in self.entries]),
+        ):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise ValueError(f"{what} given twice: {', '.join(twice)}")
+        for ground in self.all_grounds:
+            if not is_geotiff(ground.terrain) and (ground.cfa or ground.size_m is not None):
+                raise ValueError(f"{ground.terrain}: cfa and size_m are of GeoTIFFs")
+        for contender in self.contenders:
+            self.config_of(contender)
+        rng = np.random.default_rng(0)
+        drawn = {path: spread.draw(rng) for path, spread in self.dispersions.items()}
+        for contender in self.contenders:
+            dispersed(self.config_of(contender), drawn)
+        return self
+
+    @property
+    def all_grounds(self) -> list[Ground]:
+        """Grounds of the list, then of the grid."""
+        return [*self.grounds, *(self.grid.grounds if self.grid else ())]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Where to drive, with labels."""
+        return labelled([(g.terrain, g.cfa) for g in self.all_grounds])
+
+    @property
+    def base(self) -> Config:
+        """The configuration that contenders share."""
+        return Config.checked(self.config, "config")
+
+    def config_of(self, contender: Contender) -> Config:
+        """A contender's whole configuration, before dispersions.
+
+        Raises:
+            ConfigError: it is not a valid one.
+        """
+        parts = contender.parts.items()
+        whole = {k: v for k, v in parts if "." not in k}
+        single = [f"{k}={yaml.safe_dump(v).strip()}" for k, v in parts if "." in k]
+        try:
+            return self.base.replaced(**whole).replaced(single)
+        except ConfigError as fault:
+            raise ConfigError(f"contender {contender.name}: {fault}") from fault
+
+    def to_yaml(self) -> str:
+        """YAML that reads back to an equal definition."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, width=100)
+
+
+def dispersed(config: Config, drawn: Mapping[str, float | str]) -> Config:
+    """A configuration with drawn values in it.
+
+    Keys that the configuration has no use for (`sensor.dropout` with a true sensor) are an error: a
+    dispersion that does nothing would be reported as if it did something.
+
+    Raises:
+        ConfigError: there is no such key, or the value is out of its range.
+    """
+    try:
+        return config.replaced([f"{path}={value}" for path, value in drawn.items()])
+    except ConfigError as fault:
+        raise ConfigError(f"dispersions: {fault}") from fault
+
+
+def load_definition(spec: str | os.PathLike[str]) -> Definition:
+    """The definition in a YAML file, or the shipped one of a name (`smoke`).
+
+    Raises:
+        CampaignError: there is none, or it is not valid; the message has the key and what is wrong.
+    """
+    text = os.fspath(spec)
+    if Path(text).suffix.lower() in (".yaml", ".yml"):
+        try:
+            content = Path(text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as fault:
+            raise CampaignError(f"{text}: cannot be read: {fault}") from fault
+        return parse_definition(content, text)
+    folder = shipped_folder("sim") / "campaigns"
+    files = folder.iterdir() if folder.is_dir() else ()
+    names = sorted(f.name.removesuffix(".yaml") for f in files)
+    if text not in names:
+        raise CampaignError(f"no campaign {text!r}: give a YAML file, or one of {', '.join(names)}")
+    return parse_definition((folder / f"{text}.yaml").read_text(encoding="utf-8"), text)
+
+
+def parse_definition(text: str, source: str = "") -> Definition:
+    """A definition from YAML text.
+
+    Raises:
+        CampaignError: not YAML, or not valid.
+    """
+    try:
+        data = parse_yaml(text, source)
+        return Definition.model_validate(data)
+    except ConfigError as fault:
+        raise CampaignError(str(fault)) from fault
+    except ValidationError as fault:
+        raise CampaignError(told(fault, data, source)) from fault
+
+
+def check_grounds(definition: Definition) -> None:
+    """Load every ground once, so that what is missing is told before anything runs.
+
+    Raises:
+        TerrainError: a terrain cannot be loaded.
+    """
+    for ground in definition.all_grounds:
+        try:
+            if parse_class(ground.terrain) is None:
+                load(ground.terrain, 0)
+        except TerrainError as fault:
+            raise CampaignError(f"grounds: {fault}") from fault

@@ -1,0 +1,114 @@
+"""Grounds to drive on: a terrain with a start and a goal for each trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from mlnav.config import parse_config
+from mlnav.sim import Screen, default_endpoints, drawn_endpoints, screen
+from mlnav.terrain import Terrain, load, with_rocks
+
+Point = tuple[float, float]
+
+_GEOTIFF = (".tif", ".tiff")
+_FILES = (*_GEOTIFF, ".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A ground that pairs are driven on.
+
+    Attributes:
+        label: its name in reports.
+        spec: what `terrain.load` takes.
+        cfa: rocks laid on it, of a GeoTIFF.
+    """
+
+    label: str
+    spec: str
+    cfa: float = 0.0
+
+    @property
+    def drawn(self) -> bool:
+        """Whether start-goal pairs are drawn on one map, rather than each with its own terrain."""
+        return is_geotiff(self.spec)
+
+
+def is_geotiff(spec: str) -> bool:
+    """Whether a terrain's name is that of a GeoTIFF file."""
+    return Path(spec).suffix.lower() in _GEOTIFF
+
+
+def labelled(specs: Sequence[tuple[str, float]]) -> list[Entry]:
+    """Entries of (terrain, cover of rocks on it), files by their stems where these differ."""
+    files = {spec for spec, _ in specs if Path(spec).suffix.lower() in _FILES}
+    stems = [Path(spec).stem for spec in files]
+
+    def label(spec: str) -> str:
+        return Path(spec).stem if spec in files and stems.count(Path(spec).stem) == 1 else spec
+
+    return [Entry(label(spec) + _mark(cfa), spec, cfa) for spec, cfa in specs]
+
+
+def _mark(cover: float) -> str:
+    text = max(f"{cover:.2f}", f"{cover:g}", key=len).removeprefix("0")
+    return f" +{text}" if cover else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A terrain with the start and goal that all contenders share."""
+
+    terrain: Terrain
+    start: Point
+    goal: Point
+
+
+@lru_cache(maxsize=2)
+def ground_of(
+    entry: Entry, seed: int, pair_key: tuple[int, ...], size_m: float | None, common: str
+) -> Ground:
+    """The ground of a trial. It depends on nothing that contenders differ in.
+
+    Args:
+        entry: what kind.
+        seed: of the terrain, or of the rocks on a GeoTIFF.
+        pair_key: entropy and spawn key that start and goal are drawn with on a GeoTIFF; classes and
+            recipes have their own.
+        size_m: side of the square in the middle of a GeoTIFF that they are drawn in; None: all.
+        common: configuration that contenders share, as YAML.
+
+    Raises:
+        TerrainError: the terrain cannot be made.
+        SimError: no start and goal were found.
+    """
+    config = parse_config(common)
+    if not entry.drawn:
+        terrain = load(entry.spec, seed)
+        start, goal = terrain.start_m, terrain.goal_m
+        if start is None or goal is None:
+            start, goal = default_endpoints(terrain, config)
+        return Ground(terrain, start, goal)
+
+    terrain, screened = _screened(entry.spec, size_m, common)
+
+    def laid(start: Point, goal: Point) -> Terrain:
+        return with_rocks(terrain, entry.cfa, seed, clear=(start, goal))
+
+    rng = np.random.default_rng(np.random.SeedSequence(pair_key[0], spawn_key=pair_key[1:]))
+    return Ground(
+        *drawn_endpoints(
+            terrain, config, rng, screened, lay=laid if entry.cfa else None, size_m=size_m
+        )
+    )
+
+
+@lru_cache(maxsize=2)
+def _screened(spec: str, size_m: float | None, common: str) -> tuple[Terrain, Screen]:
+    terrain = load(spec)
+    return terrain, screen(terrain, parse_config(common), size_m)
