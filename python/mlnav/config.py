@@ -585,6 +585,9 @@ class Bullet(Section):
     """Driven between recorded states, which are held against the limits."""
     state_turn_deg: Positive = 2.0
     """And turned."""
+    stop_at_limits: bool = True
+    """A state beyond the limits, or the belly on the ground, ends the run with `unsafe_state`. False:
+    drive on, and see what comes of it."""
 
 
 class TruthSensor(Section):

@@ -140,6 +140,9 @@ class Trap:
     def place(self, pose):
         return self.inner.place(pose)
 
+    def as_built(self):
+        return self.inner.as_built()
+
     def execute(self, pose, motion):
         self.left -= 1
         run = self.inner.execute(pose, motion)

@@ -7,20 +7,20 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mlnav import _core
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
 from mlnav.bench.traverses import config_digest, run_record
 from mlnav.campaign.grounds import Entry, Ground, ground_of, is_geotiff, labelled
 from mlnav.campaign.pool import Loss
-from mlnav.config import Config, ConfigError, Network
+from mlnav.campaign.provenance import core_digest
+from mlnav.config import Config, ConfigError
 from mlnav.io import read_jsonl
-from mlnav.risk.models import Manifest, find_model, read_manifest
+from mlnav.risk.models import Manifest, configured_model
 from mlnav.sim import (
     CycleRecord,
     Motion,
@@ -98,11 +98,7 @@ class Contender:
 
     @cached_property
     def _model(self) -> Manifest | None:
-        heuristic = self.config.heuristic
-        if not isinstance(heuristic, Network):
-            return None
-        folder = find_model(heuristic.model, self.config.checker.name, self.config.limits.name)
-        return None if folder is None else read_manifest(folder)
+        return configured_model(self.config)
 
 
 COMPARED = ("planner", "heuristic", "sensor")
@@ -183,17 +179,11 @@ class Comparison:
             "limits": self.base.limits.name,
             "ace_budget": self.base.traverse.ace_budget,
             "common": digest,
-            "core": _core_digest(),
+            "core": core_digest(),
         }
 
 
 _FIRST = Config()
-
-
-@lru_cache(maxsize=1)
-def _core_digest() -> str:
-    """Of the compiled core: records that another one made are not comparable."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
 # --------------------------------------------------------------------------------------- the runs

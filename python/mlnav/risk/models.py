@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from mlnav.config import Config, Network
 from mlnav.io import shipped_folder
 
 MANIFEST, NETWORK = "manifest.json", "model.onnx"
@@ -187,3 +188,16 @@ def find_model(model: str, checker: str, limits: str) -> Traversable | None:
     if model in model_names():
         return shipped / model
     return Path(model) if Path(model).is_dir() else None
+
+
+def configured_model(config: Config) -> Manifest | None:
+    """The manifest of the network that a configuration runs; None where it runs none.
+
+    Raises:
+        ModelError: the model is there and its manifest cannot be used.
+    """
+    heuristic = config.heuristic
+    if not isinstance(heuristic, Network):
+        return None
+    folder = find_model(heuristic.model, config.checker.name, config.limits.name)
+    return None if folder is None else read_manifest(folder)

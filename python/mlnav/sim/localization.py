@@ -48,6 +48,16 @@ class Localization:
         self._settings = settings
         self._rng = rng
 
+    def as_built(self) -> dict[str, float]:
+        """Sizes of its errors, by key of the configuration; none where the truth is told."""
+        settings = self._settings
+        if not isinstance(settings, Odometry):
+            return {}
+        return {
+            "localization.distance_sigma": settings.distance_sigma,
+            "localization.heading_sigma_deg": settings.heading_sigma_deg,
+        }
+
     def update(self, before: Whereabouts, execution: Execution) -> Whereabouts:
         """Whereabouts after a motion that began at `before`."""
         state = execution.states.state(-1) if len(execution.states) else before.state

@@ -69,6 +69,7 @@ def traverse(
     navigator = Navigator(terrain, config, seed)
     run = _Run(terrain, config, seed, pose, goal_point, list(observers))
     ground = world or make_world(terrain, config)
+    run.built = navigator.as_built() | ground.as_built() | run.localization.as_built()
     try:
         outcome = run.drive(navigator, ground)
     except KeyboardInterrupt:
@@ -186,7 +187,8 @@ class _Run:
         self._seed = seed
         self._start = pose
         self._where = Whereabouts(pose, {}, pose)
-        self._localization = Localization(config.localization, random_stream(seed, "localization"))
+        self.built: dict[str, float] = {}
+        self.localization = Localization(config.localization, random_stream(seed, "localization"))
         self._goal = goal
         self._observers = observers
         self._cycles: list[CycleRecord] = []
@@ -244,6 +246,7 @@ class _Run:
             driven_m=self._driven_m,
             cycles=tuple(self._cycles),
             faults=self._faults,
+            built=self.built,
             wall_s=time.perf_counter() - self._begin,
         )
 
@@ -267,7 +270,7 @@ class _Run:
         record = self._record(cycle, execution, timing)
         # From here on the cycle has happened, whatever interrupts what follows.
         if execution is not None:
-            self._where = self._localization.update(where, execution)
+            self._where = self.localization.update(where, execution)
         self._driven_m = record.driven_m
         self._faults = record.faults or record.start_faults
         self._cycles.append(record)

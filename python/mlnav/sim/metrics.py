@@ -26,6 +26,7 @@ OUTCOMES = {
     "physics_failed": "the physics gave numbers that are not finite: likewise",
     "timeout": "the limit of planning cycles was reached",
     "distance_limit": "the limit of driven distance was reached",
+    "error": "the run could not begin or go on; its message says why",
     "crashed": "the process that ran it died; there are no records",
     "hung": "the process that ran it was stopped after its time; likewise",
     "out_of_memory": "the process that ran it went beyond its memory; likewise",
@@ -155,6 +156,8 @@ class TraverseResult:
     driven_m: float
     cycles: Sequence[CycleRecord]
     faults: tuple[str, ...]
+    built: Mapping[str, float]
+    """By key of the configuration: values read back from what was built of it."""
     wall_s: float
 
     @property
@@ -225,6 +228,7 @@ class TraverseResult:
             "rejects": rejects,
             "faults": list(self.faults),
             "events": {"count": len(events), "distinct": list(dict.fromkeys(events))},
+            "built": dict(self.built),
             "modelled_flight_ace_s": total * MODELLED_S_PER_EVALUATION,
             "modelled_flight_ace_s_per_cycle": (
                 total * MODELLED_S_PER_EVALUATION / n if n else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -68,6 +69,19 @@ class Navigator:
         self._may_ask = risk_cells > 0
         # Cycles to come for which a map is made up front, since the last ones needed it.
         self._hard_ground = 0
+
+    def as_built(self) -> dict[str, float]:
+        """Values by key of the configuration, read back from checker and sensor."""
+        limits, geometry = self.checker.model.limits, self.checker.model.geometry
+        return {
+            "rover.wheel_radius_m": geometry.wheel_radius_m,
+            "limits.clearance_min_m": limits.clearance_min_m,
+            "limits.tilt_max_deg": math.degrees(limits.tilt_max_rad),
+            "limits.bogie_max_deg": math.degrees(limits.bogie_max_rad),
+            "limits.differential_max_deg": math.degrees(limits.differential_max_rad),
+            "limits.wheel_drop_max_m": limits.wheel_drop_max_m,
+            **self.sensor.as_built(),
+        }
 
     def cycle(
         self, where: Whereabouts, goal: tuple[float, float], steered_per_m: float = 0.0

@@ -32,6 +32,10 @@ class Sensor(Protocol):
         """The local map, in the frame that the rover believes to be in."""
         ...
 
+    def as_built(self) -> dict[str, float]:
+        """Values by key of the configuration, read back from what was made of it."""
+        ...
+
 
 def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:
     """The sensor that a configuration names, with noise of the run's seed."""
@@ -75,6 +79,10 @@ class TruthSensor:
         side = 2 * self._half_cells + 2 * self._align
         ny, nx = self._terrain.shape
         return min(side, ny) * min(side, nx)
+
+    def as_built(self) -> dict[str, float]:
+        """Size of the window, in whole cells."""
+        return {"sensor.half_width_m": self._half_cells * self._terrain.resolution_m}
 
     def sense(self, where: Whereabouts) -> HeightMap:
         """The window about the rover, shifted and turned by its error of localization.

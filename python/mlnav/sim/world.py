@@ -165,6 +165,10 @@ class World(Protocol):
         """Drive a committed motion from the pose where the rover was put down, or ended last."""
         ...
 
+    def as_built(self) -> dict[str, float]:
+        """Values by key of the configuration, read back from what was made of it."""
+        ...
+
 
 def seen_from(base: Pose, pose: Pose) -> Pose:
     """A pose in the frame of another: forward and left [m], turned [rad]."""
@@ -214,6 +218,13 @@ class KinematicWorld:
                 for name, column in columns.items():
                     column[i] = again[name][0]
         return SettledStates(poses[:, :3], columns)
+
+    def as_built(self) -> dict[str, float]:
+        """Steps between settled states."""
+        return {
+            "world.settle_step_m": self._step_m,
+            "world.settle_turn_deg": math.degrees(self._step_rad),
+        }
 
     def place(self, pose: Pose) -> SettledStates:
         """Put the rover down: one state, safe or not."""
