@@ -294,12 +294,13 @@ TEST(RiskFailures, AShortPathIsWeighedAtTheFinalPrices) {
 // Rubble that only the checker sees, and only while it is there.
 struct Rubble {
   bool there = true;
+  Reasons reasons = kRelief;
   rig::SpyChecker::Verdict verdict() {
     return [this](const Pose2& pose) -> Reasons {
       const double x = pose.x_m - 12.0;
       const double y = pose.y_m - 12.0;
       if (!there || std::hypot(x, y) < 0.9) return 0;
-      return std::sin(7.0 * x) * std::cos(9.0 * y) > 0.2 ? kRelief : 0;
+      return std::sin(7.0 * x) * std::cos(9.0 * y) > 0.2 ? reasons : Reasons{0};
     };
   }
 };
@@ -465,6 +466,28 @@ TEST_F(RiskFailuresRemembered, AreNotThoseTheBudgetLeftOpen) {
     EXPECT_EQ(source.asked, 0);
     expect_same_bits(rig.plan(request_), fresh.plan(request_));
     expect_same_costs(rig, fresh);
+  }
+}
+
+// What could not be seen from here may be seen from there: it is no failure of the ground.
+TEST_F(RiskFailuresRemembered, AreNotThoseOfWhatWasNotSeen) {
+  for (const int bits : {0 + kUnknown, 0 + kBorder, kUnknown | kBorder, kUnknown | kRelief}) {
+    SCOPED_TRACE(bits);
+    const auto reasons = static_cast<Reasons>(bits);
+    Rubble rubble;
+    rubble.reasons = reasons;
+    Rig rig(rubble.verdict(), forgetful_config());
+    Rig fresh(rubble.verdict(), forgetful_config());
+    rig.plan(request_);
+    ASSERT_GT(rig.spy.failed.size(), 5U);
+    rubble.there = false;
+    rig.plan(request_);
+    fresh.plan(request_);
+    int dearer = 0;
+    for (int path = 0; path < fresh.planner.tree().paths(); ++path) {
+      dearer += rig.planner.path_cost(path) > fresh.planner.path_cost(path) ? 1 : 0;
+    }
+    EXPECT_EQ(dearer > 0, (reasons & kRelief) != 0);
   }
 }
 

@@ -93,7 +93,7 @@ std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
   const std::size_t coarse = max_coarse_cells(config);
   return Arena::kAlignment + PathTree::memory_required(tree) +
          Arena::cost<Visit>(size_of(config.memory_poses)) +
-         Arena::cost<Pose2>(size_of(config.memory_failures)) + 6 * Arena::cost<float>(coarse) +
+         Arena::cost<Failure>(size_of(config.memory_failures)) + 6 * Arena::cost<float>(coarse) +
          2 * Arena::cost<std::int32_t>(coarse) + Arena::cost<double>(max_costmap_scratch(config)) +
          Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
          Arena::cost<Branch>(turns * arcs) + Arena::cost<float>(paths) +
@@ -214,6 +214,7 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
   if (result->status != Status::kOk) return result->status;
 
   request_ = request;
+  ++cycle_;
   resolution_m_ = request.map.resolution_m;
   has_risk_ = false;
   budget_spent_ = false;
@@ -309,7 +310,10 @@ void EnavPlanner::use_risk(const RiskView& risk, Telemetry* telemetry) noexcept 
   risk_ = risk;
   price_risk(risk_, price_);
   for (int i = 0; i < failure_count_; ++i) {
-    raise_price(risk_, price_, failures_[i], config_.risk.fail_price);
+    const Failure& failure = failures_[i];
+    if (failure.only_in == kEver || failure.only_in == cycle_) {
+      raise_price(risk_, price_, failure.pose, config_.risk.fail_price);
+    }
   }
   coarse_price(risk_, price_, costmap_.grid, extra_to_go_);
   const float weight = static_cast<float>(config_.risk.weight_per_m * config_.risk.to_go_fraction);
@@ -506,6 +510,7 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
       reasons = kBadPose;  // never trust silence
   }
   verdict_[pose_id] = reasons == 0 ? kPassed : kFailed;
+  last_reasons_ = reasons;
   for (int bit = 0; bit < kReasonCount; ++bit) telemetry->rejects[bit] += (reasons >> bit) & 1;
   return reasons == 0;
 }
@@ -554,11 +559,13 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
 }
 
 // One failure says more about the poses beside it than the map did, in the cycles to come as well: the
-// ground ahead of the rover is the same.
+// ground ahead of the rover is the same. But what failed for want of sight may be seen from elsewhere, and a
+// zone's edge says nothing about the ground: those are of this cycle alone.
 void EnavPlanner::learn_failure(const Pose2& pose) noexcept {
   if (has_risk_) raise_price(risk_, price_, pose, config_.risk.fail_price);
   if (config_.memory_failures == 0) return;
-  failures_[failure_next_] = pose;
+  constexpr unsigned kNotOfTheGround = kUnknown | kBorder | kKeepOutZone;
+  failures_[failure_next_] = {pose, (last_reasons_ & ~kNotOfTheGround) == 0 ? cycle_ : kEver};
   failure_next_ = (failure_next_ + 1) % config_.memory_failures;
   if (failure_count_ < config_.memory_failures) ++failure_count_;
 }

@@ -85,6 +85,12 @@ class EnavPlanner final : public Planner {
   struct Visit {
     double x_m, y_m;
   };
+  // A pose that failed.
+  struct Failure {
+    Pose2 pose;
+    std::uint64_t only_in;  // the cycle that it counts in, or kEver
+  };
+  static constexpr std::uint64_t kEver = 0;
   // A pose of the path in hand that has no verdict yet.
   struct OpenPose {
     double price;
@@ -138,9 +144,10 @@ class EnavPlanner final : public Planner {
   Visit* visits_ = nullptr;
   int visit_count_ = 0;
   int visit_next_ = 0;
-  Pose2* failures_ = nullptr;
+  Failure* failures_ = nullptr;
   int failure_count_ = 0;
   int failure_next_ = 0;
+  std::uint64_t cycle_ = kEver;
   int last_turn_sign_ = 0;  // of the last commitment: +1 left, -1 right, 0 an arc
   double resolution_m_ = 0.0;
 
@@ -149,6 +156,7 @@ class EnavPlanner final : public Planner {
   RiskView risk_;
   bool has_risk_ = false;
   bool budget_spent_ = false;
+  Reasons last_reasons_ = 0;  // of the pose that was asked about last
   Costmap costmap_{};
   double* scratch_ = nullptr;
   float* cost_with_memory_ = nullptr;
