@@ -21,8 +21,8 @@ from mlnav.bench.compare import (
 )
 from mlnav.bench.compare_report import report
 from mlnav.bench.instructions import STAGES, Instructions, load_instructions
-from mlnav.bench.statistics import mcnemar, paired_mean, paired_ratio
 from mlnav.campaign.grounds import Entry, ground_of
+from mlnav.campaign.statistics import mcnemar, paired_mean, paired_ratio
 from mlnav.cli import app
 from mlnav.config import Config, ConfigError
 from mlnav.core import HeightMap

@@ -2,7 +2,7 @@
 
 from mlnav.bench.cost import cost
 from mlnav.bench.soundness import SoundnessRequest, replay, soundness
-from mlnav.bench.statistics import Rate
 from mlnav.bench.traverses import class_table, traverses
+from mlnav.campaign.statistics import Rate
 
 __all__ = ["Rate", "SoundnessRequest", "class_table", "cost", "replay", "soundness", "traverses"]

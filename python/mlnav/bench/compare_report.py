@@ -11,8 +11,8 @@ import numpy as np
 from mlnav.bench.compare import COMPARED, Comparison, Contender
 from mlnav.bench.instructions import PER_S, Instructions, Usage, flight_seconds
 from mlnav.bench.runner import Record
-from mlnav.bench.statistics import Estimate, Rate, mcnemar, paired_mean, paired_ratio
 from mlnav.bench.traverses import evaluation_statistics, outcomes_of, stage_ms
+from mlnav.campaign.statistics import Estimate, Rate, mcnemar, paired_mean, paired_ratio
 from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
 
 WORLD_STAGES = ("sense", "drive")

@@ -26,10 +26,6 @@ class Task(Protocol):
 T = TypeVar("T", bound=Task)
 
 
-class WorkerError(RuntimeError):
-    """A process died, hung or ran out of memory, and its task has no record."""
-
-
 def known_records(records: Path, key_of: Callable[[Record], Key]) -> dict[Key, Record]:
     """Records of a file by key; none where there is no file.
 
@@ -90,11 +86,4 @@ def _results(
         yield from map(run, tasks)
         return
     for ended in run_tasks(tasks, run, workers):
-        if ended.error is not None:
-            raise ended.error
-        if ended.value is not None:
-            yield ended.value
-        elif ended.loss is not None:
-            if lost is None:
-                raise WorkerError(f"a worker process {ended.loss}")
-            yield lost(ended.task, ended.loss)
+        yield lost(ended.task, ended.loss) if lost and ended.loss else ended.result()

@@ -15,9 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -25,10 +23,10 @@ from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.bench.cases import Case, cases
-from mlnav.bench.statistics import Rate
+from mlnav.campaign.pool import results
+from mlnav.campaign.statistics import Rate
 from mlnav.config import Config
 from mlnav.core import HeightMap, reason_names
-from mlnav.io import end_with_parent
 from mlnav.linkage import STATE, box_centres, contact_heights
 from mlnav.terrain import Terrain
 
@@ -147,7 +145,9 @@ def soundness(
     tasks = list(_tasks(request, grounds))
     by_case: dict[str, dict[str, Counter[str]]] = {}
     done = 0
-    for task, (tallies, suspects) in zip(tasks, _results(tasks, request.workers), strict=True):
+    for task, (tallies, suspects) in zip(
+        tasks, results(tasks, run_task, request.workers), strict=True
+    ):
         totals = by_case.setdefault(task.case.label, {v: Counter() for v in task.variants})
         for variant, tally in tallies.items():
             totals[variant].update(tally)
@@ -202,21 +202,6 @@ def _tasks(request: SoundnessRequest, grounds: Sequence[Case]) -> Iterator[_Task
 
 
 Result = tuple[dict[str, Counter[str]], list[dict[str, Any]]]
-
-
-def _results(tasks: Sequence[_Task], workers: int) -> Iterator[Result]:
-    """In order of the tasks."""
-    if workers <= 1:
-        yield from map(run_task, tasks)
-        return
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=end_with_parent
-    ) as pool:
-        try:
-            yield from pool.map(run_task, tasks, chunksize=4)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def run_task(task: _Task) -> Result:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
-from mlnav.bench.statistics import Rate
+from mlnav.campaign.statistics import Rate
 from mlnav.config import Config
 from mlnav.sim import TraverseResult, default_endpoints, traverse
 from mlnav.terrain import load

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +12,7 @@ import numpy as np
 
 from mlnav.config import parse_config
 from mlnav.sim import Screen, default_endpoints, drawn_endpoints, screen
-from mlnav.terrain import Terrain, load, with_rocks
+from mlnav.terrain import Terrain, TerrainError, load, parse_class, recipe_folder, with_rocks
 
 Point = tuple[float, float]
 
@@ -42,6 +43,29 @@ class Entry:
 def is_geotiff(spec: str) -> bool:
     """Whether a terrain's name is that of a GeoTIFF file."""
     return Path(spec).suffix.lower() in _GEOTIFF
+
+
+def file_digest(spec: str) -> str | None:
+    """Of the file that a terrain is made from; None for a class, which is made by code alone.
+
+    Raises:
+        TerrainError: there is no such file.
+    """
+    if parse_class(spec) is not None:
+        return None
+    try:
+        if Path(spec).suffix.lower() in _FILES:
+            state = Path(spec).stat()
+            return _digest_of(spec, state.st_mtime_ns, state.st_size)
+        return hashlib.sha256((recipe_folder() / f"{spec}.yaml").read_bytes()).hexdigest()[:16]
+    except OSError as fault:
+        raise TerrainError(f"{spec}: cannot be read: {fault.strerror or fault}") from fault
+
+
+@lru_cache(maxsize=64)
+def _digest_of(path: str, modified_ns: int, size: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def labelled(specs: Sequence[tuple[str, float]]) -> list[Entry]:
@@ -87,14 +111,14 @@ def ground_of(
         TerrainError: the terrain cannot be made.
         SimError: no start and goal were found.
     """
-    config = parse_config(common)
     if not entry.drawn:
         terrain = load(entry.spec, seed)
         start, goal = terrain.start_m, terrain.goal_m
         if start is None or goal is None:
-            start, goal = default_endpoints(terrain, config)
+            start, goal = default_endpoints(terrain, parse_config(common))
         return Ground(terrain, start, goal)
 
+    config = parse_config(common)
     terrain, screened = _screened(entry.spec, size_m, common)
 
     def laid(start: Point, goal: Point) -> Terrain:

@@ -5,19 +5,19 @@ Every worker is a loky executor of one process, so that it is known which task a
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from loky import ProcessPoolExecutor
-
-from mlnav.io import end_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,6 +25,13 @@ R = TypeVar("R")
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
 )
+
+
+_POLL_S = 0.5
+
+
+class WorkerError(RuntimeError):
+    """A process died, hung or ran out of memory, and its task has no result."""
 
 
 @dataclass(frozen=True)
@@ -70,63 +77,142 @@ class Ended(Generic[T, R]):
     error: BaseException | None = None
     loss: Loss | None = None
 
+    def result(self) -> R:
+        """The value; what the task raised; or WorkerError where it was lost."""
+        if self.error is not None:
+            raise self.error
+        if self.loss is not None:
+            raise WorkerError(f"a worker process {self.loss}")
+        return cast(R, self.value)
+
 
 def run_tasks(
-    tasks: Sequence[T],
+    tasks: Iterable[T | None],
     run: Callable[[T], R],
     workers: int = 1,
     limits: Limits = Limits(),
+    group: Callable[[T], object] = id,
 ) -> Iterator[Ended[T, R]]:
     """Run tasks in processes of one thread each; yields them as they end.
 
     Args:
-        tasks: what to run, in this order as far as workers are free.
+        tasks: what to run, in this order as far as workers are free, asked for as they get free.
+            None among them: there are more, but not before others have ended.
         run: a function of a module, which the processes import.
         workers: processes.
         limits: of each task.
+        group: of a task; those of a group that follow each other run in one process while the
+            others have work too.
 
     Closing the iterator, or Ctrl-C, kills the processes; tasks under way are then lost.
     """
-    waiting = deque((task, 1) for task in tasks)
-    slots = [_Slot(limits) for _ in range(min(workers, len(tasks)))]
-    running: dict[Future[R], tuple[_Slot, T, int, float]] = {}
-    free = list(slots)
-    try:
-        while waiting or running:
-            while free and waiting:
-                task, attempt = waiting.popleft()
-                slot = free.pop()
-                running[slot.submit(run, task)] = (slot, task, attempt, time.monotonic())
-            for future, lost in _ended(running, limits.wall_s):
-                slot, task, attempt, _ = running.pop(future)
-                free.append(slot)
-                if lost is not None:
-                    slot.kill()
-                    if attempt < limits.attempts:
-                        waiting.append((task, attempt + 1))
-                    else:
-                        yield Ended(task, loss=Loss(*lost, attempt))
-                    continue
-                error = future.exception()
-                yield Ended(task, None if error else future.result(), error)
-    except KeyboardInterrupt:
-        for future in [f for f in running if f.done() and f.exception() is None]:
-            yield Ended(running[future][1], future.result())
-        raise
-    finally:
-        for slot in slots:
+    with Workers(workers, limits) as pool:
+        yield from pool.run(tasks, run, group)
+
+
+class Workers:
+    """Places for worker processes, which start when they are needed and stay until closed."""
+
+    def __init__(self, count: int, limits: Limits = Limits()) -> None:
+        self._limits = limits
+        self._slots = [_Slot(limits.memory_mb) for _ in range(count)]
+
+    def run(
+        self,
+        tasks: Iterable[T | None],
+        run: Callable[[T], R],
+        group: Callable[[T], object] = id,
+    ) -> Iterator[Ended[T, R]]:
+        """Run tasks, as `run_tasks`."""
+        waiting = _Waiting(tasks, group, self._slots)
+        running: dict[Future[R], _Running[T]] = {}
+        free = list(self._slots)
+        try:
+            while True:
+                while free and (taken := waiting.take(free[-1])) is not None:
+                    slot = free.pop()
+                    running[slot.submit(run, taken[0])] = _Running(slot, *taken)
+                if not running:
+                    return
+                for future, lost in _ended(running, self._limits.wall_s):
+                    slot, task, attempt = running.pop(future)
+                    free.append(slot)
+                    if lost is not None:
+                        slot.kill()
+                        if attempt < self._limits.attempts:
+                            waiting.again(slot, task, attempt + 1)
+                        else:
+                            yield Ended(task, loss=Loss(*lost, attempt))
+                        continue
+                    error = future.exception()
+                    yield Ended(task, None if error else future.result(), error)
+        except KeyboardInterrupt:
+            for future in [f for f in running if f.done() and f.exception() is None]:
+                yield Ended(running.pop(future).task, future.result())
+            raise
+        finally:
+            for slot, *_ in running.values():
+                slot.kill()
+
+    def close(self) -> None:
+        """Kill the processes."""
+        for slot in self._slots:
             slot.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Running(NamedTuple, Generic[T]):
+    slot: _Slot
+    task: T
+    attempt: int
+
+
+class _Waiting(Generic[T]):
+    """Tasks that wait, a queue for each slot: a group's go to the slot that had its first."""
+
+    def __init__(
+        self, tasks: Iterable[T | None], group: Callable[[T], object], slots: Sequence[_Slot]
+    ) -> None:
+        self._tasks = iter(tasks)
+        self._group = group
+        self._ahead: T | None = None
+        self._queues: dict[_Slot, deque[tuple[T, int]]] = {slot: deque() for slot in slots}
+
+    def take(self, slot: _Slot) -> tuple[T, int] | None:
+        """A task and its attempt for a slot, None where there is none for now."""
+        queue = self._queues[slot]
+        if not queue:
+            self._fill(queue)
+        if not queue:
+            queue = max(self._queues.values(), key=len)  # nothing new: help who has most
+        return queue.popleft() if queue else None
+
+    def again(self, slot: _Slot, task: T, attempt: int) -> None:
+        """Put a task back."""
+        self._queues[slot].appendleft((task, attempt))
+
+    def _fill(self, queue: deque[tuple[T, int]]) -> None:
+        while True:
+            if self._ahead is None:
+                self._ahead = next(self._tasks, None)
+            task = self._ahead
+            if task is None or (queue and self._group(task) != self._group(queue[0][0])):
+                return
+            queue.append((task, 1))
+            self._ahead = None
 
 
 def _ended(
-    running: dict[Future[R], tuple[_Slot, T, int, float]], wall_s: float | None
+    running: dict[Future[R], _Running[T]], wall_s: float | None
 ) -> list[tuple[Future[R], tuple[str, str] | None]]:
-    """Futures that are over, with how their process was lost; waits for the first."""
-    timeout = None
-    if wall_s is not None:
-        begun = min(begin for *_, begin in running.values())
-        timeout = max(0.0, begun + wall_s - time.monotonic())
-    done, _ = wait(running, timeout, FIRST_COMPLETED)
+    """Futures that are over, with how their process was lost; waits a while for the first."""
+    # Not until the first limit: a process that starts has its task begin at any time.
+    done, _ = wait(running, None if wall_s is None else min(wall_s, 0.5), FIRST_COMPLETED)
     ended: list[tuple[Future[R], tuple[str, str] | None]] = []
     for future in done:
         error = future.exception()
@@ -138,26 +224,39 @@ def _ended(
             ended.append((future, None))
     if not ended and wall_s is not None:
         now = time.monotonic()
-        for future, (*_, begin) in running.items():
-            if now - begin >= wall_s:
+        for future, (slot, *_) in running.items():
+            if now - slot.begun_s >= wall_s:
                 ended.append((future, ("hung", f"not over after {wall_s:g} s")))
     return ended
+
+
+_START_S = 120.0
+"""That a process may take to start, which is not its first task's time."""
 
 
 class _Slot:
     """A place for one worker process, which is started when it is needed."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._memory_mb = limits.memory_mb
+    def __init__(self, memory_mb: int | None) -> None:
+        self._memory_mb = memory_mb
         self._executor: Any = None
+        self.begun_s = 0.0
+        """When its task began, by the monotonic clock."""
 
     def submit(self, run: Callable[[T], R], task: T) -> Future[R]:
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
                 1, initializer=_start_worker, initargs=(self._memory_mb,), env=ONE_THREAD
             )
+            self.begun_s = time.monotonic() + _START_S
+            self._executor.submit(_import, run).add_done_callback(self._begin)
+        else:
+            self.begun_s = time.monotonic()
         future: Future[R] = self._executor.submit(run, task)
         return future
+
+    def _begin(self, _: object) -> None:
+        self.begun_s = time.monotonic()
 
     def kill(self) -> None:
         if self._executor is not None:
@@ -165,9 +264,55 @@ class _Slot:
             self._executor = None
 
 
+def _import(_: object) -> None:
+    """Nothing; to be sent it, a process has imported what it is to run."""
+
+
 def _start_worker(memory_mb: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills workers
-    end_with_parent()
+    _end_with_parent()
     if memory_mb is not None:
         size = memory_mb * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent does, however that ends.
+
+    Workers wait on a queue that they hold open themselves, so a parent that is killed would leave
+    them waiting for ever.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:  # an orphan is adopted
+            time.sleep(_POLL_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end with parent", daemon=True).start()
+
+
+def results(tasks: Sequence[T], run: Callable[[T], R], workers: int = 1) -> Iterator[R]:
+    """Results in the order of the tasks, for work that is all or nothing.
+
+    Raises:
+        WorkerError: a process died; what a task raises is raised as it is.
+    """
+    if workers <= 1 or len(tasks) <= 1:
+        yield from map(run, tasks)
+        return
+    early: dict[int, R] = {}
+    due = 0
+    for ended in run_tasks(list(enumerate(tasks)), _Numbered(run), workers):
+        early[ended.task[0]] = ended.result()
+        while due in early:
+            yield early.pop(due)
+            due += 1
+
+
+@dataclass(frozen=True)
+class _Numbered(Generic[T, R]):
+    run: Callable[[T], R]
+
+    def __call__(self, task: tuple[int, T]) -> R:
+        return self.run(task[1])

@@ -15,6 +15,12 @@ from mlnav import _core
 
 _PACKAGES = ("numpy", "scipy", "onnxruntime", "pybullet", "rasterio", "pyarrow")
 
+_LOOKS_ON = ("bench", "campaign", "cli", "learn", "viz")
+"""Folders of what looks at results and does not make them,"""
+
+_DECIDES = ("campaign/grounds.py", "campaign/trial.py")
+"""except these."""
+
 
 @lru_cache(maxsize=1)
 def core_digest() -> str:
@@ -29,8 +35,7 @@ def code_digest() -> str:
     root = Path(mlnav.__file__).parent
     for path in sorted(root.rglob("*.py")):
         part = path.relative_to(root)
-        # What looks at results does not make them.
-        if part.parts[0] not in ("bench", "campaign", "cli", "learn", "viz"):
+        if part.parts[0] not in _LOOKS_ON or str(part) in _DECIDES:
             digest.update(str(part).encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -14,10 +14,9 @@ import numpy as np
 
 from mlnav import _core
 from mlnav.campaign.definition import CampaignError, Definition, dispersed
-from mlnav.campaign.grounds import Entry, Ground, ground_of
-from mlnav.campaign.pool import Loss
+from mlnav.campaign.grounds import Entry, Ground, file_digest, ground_of
 from mlnav.campaign.provenance import code_digest
-from mlnav.config import Config, parse_config
+from mlnav.config import Config, ConfigError
 from mlnav.risk import RiskMap
 from mlnav.risk.models import configured_model
 from mlnav.sim import (
@@ -27,9 +26,9 @@ from mlnav.sim import (
     SimError,
     TraverseResult,
     WorldError,
-    lost_run,
     traverse,
 )
+from mlnav.sim.loop import Observer
 from mlnav.terrain import TerrainError, parse_class
 
 Row = dict[str, Any]
@@ -60,7 +59,7 @@ class Trial:
         size_m: side of the square that start and goal are drawn in on a GeoTIFF; None: all.
         number: 0, 1, ...: contenders share ground, start, goal, noise and dispersions of a number.
         contender: the name.
-        config: the whole configuration, dispersions in it, as YAML.
+        config: the whole configuration, dispersions in it.
         common: what contenders share, without dispersions, as YAML: start and goal depend on it.
         campaign_seed: of the campaign.
         drawn: the dispersed values by key.
@@ -71,7 +70,7 @@ class Trial:
     size_m: float | None
     number: int
     contender: str
-    config: str
+    config: Config
     common: str
     campaign_seed: int
     drawn: Mapping[str, float | str]
@@ -93,29 +92,29 @@ class Trial:
         return self.seed(_RUN)
 
     @cached_property
-    def settings(self) -> Config:
-        """The configuration."""
-        return parse_config(self.config)
-
-    @cached_property
     def identity(self) -> str:
-        """Digest of the trial alone: the same under any code and model."""
+        """Digest of the trial alone: the same under any code, model and ground file."""
         return _digest(json.dumps(self.as_dict(), sort_keys=True))
 
     @cached_property
-    def model_digest(self) -> str | None:
-        """sha256 of the network that it runs, where it runs one.
+    def made_with(self) -> dict[str, str | None]:
+        """Digests of what it depends on besides: code, network, and the ground's file.
 
         Raises:
             ModelError: the model is there and cannot be used.
+            TerrainError: there is no such ground.
         """
-        model = configured_model(self.settings)
-        return None if model is None else model.sha256
+        model = configured_model(self.config)
+        return {
+            "code": code_digest(),
+            "model": None if model is None else model.sha256[:16],
+            "ground_file": file_digest(self.entry.spec),
+        }
 
     @property
     def key(self) -> str:
-        """Digest of trial, code and model: what its records are known by."""
-        return _digest(f"{self.identity} {code_digest()} {self.model_digest}")
+        """Digest of trial, code, model and ground file: what its records are known by."""
+        return _digest(self.identity + json.dumps(self.made_with, sort_keys=True))
 
     def ground(self) -> Ground:
         """Terrain, start and goal.
@@ -129,7 +128,14 @@ class Trial:
 
     def as_dict(self) -> dict[str, Any]:
         """For a replay file."""
-        return {"format": FORMAT, **asdict(self), "drawn": dict(self.drawn)}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {
+            "format": FORMAT,
+            **values,
+            "entry": asdict(self.entry),
+            "config": self.config.model_dump(mode="json"),
+            "drawn": dict(self.drawn),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -144,8 +150,9 @@ class Trial:
             raise CampaignError(f"a trial of format {found}, not {FORMAT}")
         try:
             values["entry"] = Entry(**values["entry"])
+            values["config"] = Config.checked(values["config"])
             return cls(**values)
-        except (KeyError, TypeError) as fault:
+        except (KeyError, TypeError, ConfigError) as fault:
             raise CampaignError(f"not a trial: {fault}") from fault
 
 
@@ -159,8 +166,8 @@ def trials_of(definition: Definition, number: int) -> Iterator[Trial]:
         drawn = {path: spread.draw(rng) for path, spread in definition.dispersions.items()}
         for name, config in configs:
             yield Trial(
-                definition.name, entry, size_m, number, name, dispersed(config, drawn).to_yaml(),
-                common, definition.seed, drawn,
+                definition.name, entry, size_m, number, name, dispersed(config, drawn), common,
+                definition.seed, drawn,
             )  # fmt: skip
 
 
@@ -195,47 +202,49 @@ def run_trial(trial: Trial) -> Outcome:
         ModelError: the network is there and cannot be used; it would be so for all trials.
         KeyboardInterrupt: stopped from outside; there is nothing to keep.
     """
-    reliability = Reliability(trial.run_seed)
     try:
-        ground = trial.ground()
-        result = traverse(
-            ground.terrain, trial.settings, ground.start, ground.goal, trial.run_seed,
-            observers=[reliability],
-        )  # fmt: skip
+        return drive(trial, trial.ground())[0]
     except _CANNOT_RUN as fault:
-        return Outcome(_without_run(trial, "error", f"{type(fault).__name__}: {fault}"), [])
+        return unfinished(trial, "error", f"{type(fault).__name__}: {fault}")
+
+
+def drive(
+    trial: Trial, ground: Ground, observers: Iterable[Observer] = ()
+) -> tuple[Outcome, TraverseResult]:
+    """Drive a trial on its ground, watched by observers: its records, and the run for pictures.
+
+    Raises:
+        SimError, WorldError, CoreError: the run cannot begin or go on.
+        ModelError, KeyboardInterrupt: as `run_trial`.
+    """
+    reliability = Reliability(trial.run_seed)
+    result = traverse(
+        ground.terrain, trial.config, ground.start, ground.goal, trial.run_seed,
+        observers=[reliability, *observers],
+    )  # fmt: skip
     if result.outcome == "interrupted":
         raise KeyboardInterrupt
     row = _row(trial, result) | reliability.as_dict()
-    return Outcome(row, [_cycle_row(row["key"], c) for c in result.cycles])
+    return Outcome(row, [_cycle_row(row, c) for c in result.cycles]), result
 
 
-def lost_trial(trial: Trial, loss: Loss) -> Outcome:
-    """Records of a trial whose process died, hung or ran out of memory."""
-    return Outcome(_without_run(trial, loss.kind, str(loss)) | {"attempts": loss.attempts}, [])
+def unfinished(trial: Trial, outcome: str, message: str, attempts: int = 1) -> Outcome:
+    """Records of a trial of which there is nothing but how it was lost.
 
-
-def _without_run(trial: Trial, outcome: str, message: str) -> Row:
-    try:
-        ground = trial.ground()
-        result = lost_run(
-            ground.terrain, trial.settings, ground.start, ground.goal, trial.run_seed, outcome
-        )
-    except _CANNOT_RUN:
-        row = _identity(trial) | {"outcome": outcome, "success": False, "cycles": 0}
-    else:
-        row = _row(trial, result)
-    return row | {"error": message}
+    Nothing of its ground is here, since that may be what a process died of.
+    """
+    row = _identity(trial)
+    row |= {"outcome": outcome, "success": False, "cycles": 0}
+    return Outcome(row | {"attempts": attempts, "error": message}, [])
 
 
 def _identity(trial: Trial) -> Row:
-    config = trial.settings
+    config = trial.config
     slope_and_cfa = parse_class(trial.entry.spec) or (None, trial.entry.cfa or None)
     return {
         "key": trial.key,
         "identity": trial.identity,
-        "code": code_digest(),
-        "model": trial.model_digest,
+        **trial.made_with,
         "ground": trial.entry.label,
         "slope_deg": slope_and_cfa[0],
         "cfa": slope_and_cfa[1],
@@ -302,10 +311,10 @@ STAGES = ("sense", "heuristic", "plan", "drive")
 """Stages of a cycle whose wall times are kept."""
 
 
-def _cycle_row(key: str, cycle: CycleRecord) -> Row:
+def _cycle_row(trial: Row, cycle: CycleRecord) -> Row:
     believed = cycle.believed
     return {
-        "key": key,
+        **{name: trial[name] for name in ("key", "ground", "trial", "contender")},
         "cycle": cycle.cycle,
         "outcome": cycle.outcome,
         "ending": cycle.ending,
@@ -358,6 +367,7 @@ class Reliability:
         )
         predicted = risk_at(cycle.risk, poses)
         told = np.isfinite(predicted)
+        navigator.checker.set_map(cycle.local_map.grid)
         refused = navigator.checker.reasons(np.ascontiguousarray(poses[told])) != 0
         risk = predicted[told]
         bins = np.minimum((risk * RELIABILITY_BINS).astype(np.intp), RELIABILITY_BINS - 1)

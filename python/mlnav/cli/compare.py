@@ -294,7 +294,7 @@ def _print_same_states(overall: dict[str, Any], names: list[str]) -> None:
 
 
 def _cells(block: dict[str, Any], first: str, name: str) -> list[str]:
-    from mlnav.bench.statistics import Rate
+    from mlnav.campaign.statistics import Rate
 
     c = block["contenders"][name]
     rate, counts = c["success"], c["evaluations_per_cycle"]

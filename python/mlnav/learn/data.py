@@ -20,10 +20,9 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
+from mlnav.campaign.pool import results
 from mlnav.config import Config
-from mlnav.io import end_with_parent, write_json
+from mlnav.io import write_json
 from mlnav.terrain import Terrain, generate
 from mlnav.terrain.recipes import (
     Base,
@@ -375,14 +375,14 @@ def _shard(folder: Path, part: str, terrain: int) -> Path:
     return folder / part / f"{terrain:05d}.npz"
 
 
-def _make_shard(folder: Path, spec: DataSpec, part: str, terrain: int) -> tuple[str, int]:
+def _make_shard(folder: Path, spec: DataSpec, shard: tuple[str, int]) -> None:
+    part, terrain = shard
     path = _shard(folder, part, terrain)
     windows = make_windows(spec, part, terrain)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     with temporary.open("wb") as file:
         np.savez(file, **{f.name: getattr(windows, f.name) for f in fields(Windows)})
     temporary.replace(path)
-    return part, terrain
 
 
 def make_data(
@@ -413,30 +413,12 @@ def make_data(
     missing = [(p, i) for p, i in tasks if not _shard(folder, p, i).exists()]
     done = len(tasks) - len(missing)
     progress(done, len(tasks))
-    for _ in _made(folder, spec, missing, workers):
+    for _ in results(missing, partial(_make_shard, folder, spec), workers):
         done += 1
         progress(done, len(tasks))
     manifest = {"digest": spec.digest, "spec": asdict(spec), "counts": _counts(folder, spec)}
     write_json(manifest_path, manifest)
     return manifest
-
-
-def _made(
-    folder: Path, spec: DataSpec, tasks: list[tuple[str, int]], workers: int
-) -> Iterator[tuple[str, int]]:
-    if workers <= 1:
-        yield from (_make_shard(folder, spec, part, i) for part, i in tasks)
-        return
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=end_with_parent
-    ) as pool:
-        futures = [pool.submit(_make_shard, folder, spec, part, i) for part, i in tasks]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _counts(folder: Path, spec: DataSpec) -> dict[str, Any]:
