@@ -576,9 +576,9 @@ class Bullet(Section):
     """At most, of a wheel's motor."""
     steps_per_s: Annotated[int, Field(ge=60, le=2000)] = 120
     solver_iterations: Annotated[int, Field(ge=10, le=1000)] = 50
-    patch_half_width_m: Annotated[float, Field(ge=8.0)] = 65.0
-    """Maps of at most twice this edge are in the physics as a whole; larger ones as a square of
-    this half width about the rover that moves with it while it stands."""
+    patch_half_width_m: Annotated[float, Field(ge=8.0)] = 16.0
+    """Of the square of ground about the rover that is in the physics, and moves with it. A larger
+    one takes more memory (0.7 kB a cell) and changes nothing but the last digits."""
     edge_m: Annotated[float, Field(ge=2.0)] = 3.0
     """From the map's edge: nearer the run ends with `map_edge`, since there is no ground beyond."""
     state_step_m: Positive = 0.1
@@ -586,8 +586,8 @@ class Bullet(Section):
     state_turn_deg: Positive = 2.0
     """And turned."""
     stop_at_limits: bool = True
-    """A state beyond the limits, or the belly on the ground, ends the run with `unsafe_state`. False:
-    drive on, and see what comes of it."""
+    """A state beyond the limits or the belly on the ground ends the run with `unsafe_state`. False:
+    it drives on, and what comes of it shows."""
 
 
 class TruthSensor(Section):
@@ -606,7 +606,10 @@ class Stereo(Section):
     """Of the local map, in which earlier views are remembered."""
     resolution_m: Annotated[float, Field(ge=0.02, le=0.5)] = 0.1
     """Of its cells."""
-    mast_m: tuple[float, float, float] = (0.80, -0.56, 1.98)
+    fill_m: Annotated[float, Field(ge=0, le=2)] = 0.4
+    """Holes up to this wide, most of them behind rocks, get the mean height around them. 0: they
+    stay unknown; then no rock that hides a cell is driven over, and few paths are whole."""
+    mast_m: tuple[float, float, Positive] = (0.80, -0.56, 1.98)
     """The cameras' place: forward, left, up in the rover frame."""
     azimuth_deg: Annotated[list[float], Field(min_length=1, max_length=16)] = [0.0, 60.0, -60.0]
     """Of the views at every stop, left positive."""
@@ -614,20 +617,26 @@ class Stereo(Section):
     """Of the middle of a view; up positive."""
     width_deg: Annotated[float, Field(gt=0, lt=180)] = 96.0
     height_deg: Annotated[float, Field(gt=0, lt=180)] = 73.0
-    pixel_deg: Annotated[float, Field(ge=0.05, le=5)] = 0.25
-    """Between points of a view, each way."""
-    range_min_m: Positive = 0.5
-    range_max_m: Positive = 15.0
+    pixel_deg: Annotated[float, Field(ge=0.02, le=5)] = 0.075
+    """Of the images: 1,280 over the width. Points are half a map cell apart, rows on level ground
+    and columns at range_max_m, where that is more than a pixel; else a pixel."""
+    range_min_m: NonNegative = 0.5
+    range_max_m: Annotated[float, Field(gt=0, le=1000)] = 12.0
+    """Where rows of pixels on level ground are as far apart as map cells are wide, and ranges as
+    uncertain."""
     baseline_m: Positive = 0.424
     disparity_sigma_px: NonNegative = 0.25
-    """Error of matching, in points of `matching_pixel_deg`: sigma of a range is
-    range^2 x this x that angle / baseline."""
-    matching_pixel_deg: Positive = 0.075
-    """Images are matched in finer pixels than points are kept (1,280 over the width)."""
+    """Error of matching: sigma of a range is range^2 x this x pixel [rad] / baseline."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05
     """Share of points that find no match."""
     known_start_m: NonNegative = 2.5
     """Ground this near the start is known, from the drive before."""
+
+    @model_validator(mode="after")
+    def _ranges_in_order(self) -> Self:
+        if self.range_max_m <= self.range_min_m:
+            raise PydanticCustomError("ranges", "range_max_m must be more than range_min_m")
+        return self
 
 
 class TruePose(Section):
@@ -791,7 +800,7 @@ class Config(Section):
         data = self.model_dump(mode="json")
         data.update({k: v for k, v in parts.items() if v is not None})
         for setting in settings:
-            _set(data, setting)
+            set_value(data, setting)
         return type(self).checked(data)
 
     def to_yaml(self) -> str:
@@ -917,7 +926,12 @@ def _filled(struct: T, **values: Any) -> T:
     return struct
 
 
-def _set(data: dict[str, Any], setting: str) -> None:
+def set_value(data: dict[str, Any], setting: str) -> None:
+    """Set one value in the tree that YAML holds, `path.to.key=value`.
+
+    Raises:
+        ConfigError: it is not of this form, or the path leads through something else.
+    """
     path, sign, text = setting.partition("=")
     keys = path.strip().split(".")
     if not sign or not all(keys):

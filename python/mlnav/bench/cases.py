@@ -84,8 +84,8 @@ class Case:
     kinds: tuple[str, ...]
     scaled: bool = False
 
-    def make(self, seed: np.random.SeedSequence) -> Terrain:
-        """A terrain with a random origin; recipes at a random resolution too."""
+    def make(self, seed: np.random.SeedSequence, resolution_m: float | None = None) -> Terrain:
+        """A terrain with a random origin; recipes at a random resolution too, or the given one."""
         rng = np.random.default_rng(seed)
         kind = self.kinds[int(rng.integers(len(self.kinds)))] if self.kinds[1:] else self.kinds[0]
         how, _, what = kind.partition(":")
@@ -94,10 +94,10 @@ class Case:
         else:
             low, high = RESOLUTIONS_M
             # Multiples of 1/1024 m, so that records can name them exactly.
-            resolution_m = round(rng.uniform(low, high) * 1024) / 1024
+            drawn_m = round(rng.uniform(low, high) * 1024) / 1024
             recipe = _RECIPES[how](what).model_copy(
                 update={
-                    "resolution_m": resolution_m,
+                    "resolution_m": resolution_m or drawn_m,
                     "size_m": (MAP_SIZE_M, MAP_SIZE_M),
                     "start": None,
                     "goal": None,

@@ -328,7 +328,7 @@ def instructions_command(
 def _print_soundness(report: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from mlnav.bench.statistics import Rate
+    from mlnav.campaign.statistics import Rate
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in (
@@ -426,7 +426,7 @@ def _print_cost(report: dict[str, Any]) -> None:
 def _print_traverses(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    from mlnav.bench.statistics import Rate
+    from mlnav.campaign.statistics import Rate
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in (
@@ -502,3 +502,104 @@ def _print_instructions(report: dict[str, Any]) -> None:
                 f" {t['max_difference']:.1e} of onnxruntime"
             )
     output.print(f"ms: {report['assumptions']}")
+
+
+@app.command("physics")
+def physics_command(
+    what: Annotated[str, typer.Argument(metavar="settled|arcs|cost")],
+    terrain: Annotated[
+        str | None,
+        typer.Option(
+            "--terrain",
+            "-t",
+            metavar="FILE|RECIPE|CLASS,...",
+            help="Grounds, `all` for every kind.",
+        ),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("--count", min=1, help="Poses, arcs or metres on each ground.")
+    ] = 100,
+    seed: SeedOption = 0,
+    checker: CheckerOption = None,
+    limits: LimitsOption = None,
+    workers: WorkersOption = 1,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("out/bench-physics"),
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Hold what is computed against what Bullet's physics does.
+
+    settled: the rover is put down at random poses; where it rests against where settling says.
+    arcs: turns and arcs that the checker passed are driven; states on the way against limits and
+    the checker's bounds, and once more for arcs that it also passes with their tracking error.
+    cost: processor time and memory by size of cells.
+
+    DIR gets WHAT.jsonl, a record a terrain, which is gone on with next time (--force starts anew),
+    and WHAT.json, as --json prints it.
+
+    **Examples**
+
+    mlnav bench physics settled -t 0/0,10/.10,20/.05,map.tif --count 100 --workers 2
+
+    mlnav bench physics arcs --count 150 --workers 2
+
+    mlnav bench physics cost -t 10/.07 --count 20
+    """
+    from mlnav.bench import physics
+    from mlnav.io import write_json
+
+    if what not in physics.GROUNDS:
+        raise RefusedError(f"{what!r} is none of {', '.join(physics.GROUNDS)}")
+    setup = assemble(config, settings, checker=checker, limits=limits)
+    if setup.world.name != "bullet":
+        setup = setup.replaced(world="bullet")
+    # The drive goes on whatever happens, to see all of it.
+    setup = setup.replaced(["world.stop_at_limits=false"])
+    grounds = terrain.split(",") if terrain else list(physics.GROUNDS[what])
+    files = (f"{what}.jsonl", f"{what}.json")
+    claim(out, files if force else (), force)
+    if what == "cost":
+        rows = [row for g in grounds for row in physics.cost(g, float(count), setup, seed)]
+    else:
+        with progress_bar("terrains", physics.terrains(what, grounds, count)) as update:
+            records = physics.measure(
+                what, grounds, count, setup, out / files[0],
+                seed=seed, workers=workers, progress=update,
+            )  # fmt: skip
+        rows = (physics.settled_table if what == "settled" else physics.arcs_table)(records)
+    report = {"what": what, "grounds": grounds, "count": count, "seed": seed, "rows": rows}
+    write_json(out / files[1], report)
+    if as_json:
+        emit(report)
+    else:
+        _print_rows(rows)
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    """A column a row of the table, since they are few and wide."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for row in rows:
+        table.add_column(str(row.get("case", row.get("resolution_m"))), justify="right")
+    flat = [dict(_flattened(row)) for row in rows]
+    for key in dict.fromkeys(k for row in flat for k in row):
+        table.add_row(key, *(_cell(row.get(key)) for row in flat))
+    output.print(table)
+
+
+def _flattened(row: dict[str, Any], prefix: str = "") -> Any:
+    for key, value in row.items():
+        if isinstance(value, dict) and {"rate", "wilson95"} <= value.keys():
+            yield prefix + key, f"{value['hits']}"
+        elif isinstance(value, dict):
+            yield from _flattened(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)

@@ -1,0 +1,452 @@
+"""A physics world: the rover drives on its wheels over rigid ground (PyBullet, extra `sim`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav import _core
+from mlnav.config import Bullet
+from mlnav.core import HeightMap
+from mlnav.linkage import STATE, contact_heights
+from mlnav.sim import urdf
+from mlnav.sim.bullet_rig import STEER_RAD_S, Ground, Rig, Stand, load_library
+from mlnav.sim.world import (
+    F64,
+    STATE_COLUMNS,
+    Execution,
+    KinematicWorld,
+    Motion,
+    Pose,
+    SettledStates,
+    WorldError,
+    seen_from,
+    wrapped,
+)
+from mlnav.terrain import Terrain
+
+_PLACE_S = 1.0
+_PLACE_ABOVE_M = 0.002
+_DROP_MAX_M = 0.05
+_SINK_MAX_M = 0.005
+
+_STEERED_RAD = 0.01
+_JAMMED_S = 2.0
+"""Steering that takes this much longer than its rate allows is jammed."""
+_REST_S = 0.25
+_REST_MAX_S = 5.0
+_STILL_M_S = 0.01
+
+_LOOK_S = 0.1
+"""Between looks at how the rover fares; the belly is looked at in every step of the physics."""
+_TIPPED_RAD = math.radians(60.0)
+_BELOW_M = 0.05
+"""A wheel's or the body's middle this far below the surface has gone through it."""
+_STALL_WAY_M = 0.5
+_STALL_SHARE = 0.1
+"""Stalled: wheels were driven for this way and turn, and the rover made less than this share."""
+
+_BIT = {name: 1 << bit for bit, name in enumerate(_core.REASONS)}
+_NO_GROUND = _BIT["unknown"] | _BIT["border"]
+_COLUMNS: dict[str, type] = {
+    **dict.fromkeys(STATE_COLUMNS, np.float64),
+    "belly_force_n": np.float64,
+    "belly_contact": np.bool_,
+    "safe": np.bool_,
+    "reasons": np.uint16,
+    "status": np.uint8,
+}
+Row = dict[str, Any]
+
+
+class BulletWorld:
+    """Rigid-body physics. Open loop: what slips or bounces off its way is not put right.
+
+    For each motion the wheels are steered, driven by counted turns and braked; between motions time
+    stands still. States are measured; they are judged as the core does, on the true map, and belly
+    contact counts as a lack of clearance. Where a motion ends the run, the physics stops at once:
+    the last state is the one that ended it.
+
+    Runs repeat bit for bit, in any process.
+
+    Raises:
+        WorldError: pybullet is missing, or terrain or rover cannot be held.
+    """
+
+    def __init__(
+        self, terrain: Terrain, model: _core.RoverModel, settings: Bullet | None = None
+    ) -> None:
+        self._settings = settings or Bullet()
+        self._model = model
+        self._library = load_library()
+        self._urdf = urdf.rover_urdf(model.geometry, self._settings.mass_kg)
+        self._ground = Ground(terrain, self._settings)
+        self._grid = HeightMap.of(terrain).grid
+        self._kinematic = KinematicWorld(terrain, model)
+        self._rig: Rig | None = None
+        # Set with it, where a rover is placed.
+        self._stand: Stand
+        self._stall: _Stall
+        self._steered_per_m: float
+
+    def as_built(self) -> dict[str, float]:
+        """What the engine says of itself and of the rover in it."""
+        rig = self._rig or self._new_rig()
+        return {f"world.{key}": value for key, value in rig.as_built().items()}
+
+    def place(self, pose: Pose, *, origin_z_m: float | None = None) -> SettledStates:
+        """Put the rover down, wheels straight, and let it settle: one state, safe or not.
+
+        Where it cannot stand at all, the state is the kinematic world's, unsafe.
+
+        Args:
+            pose: x, y [m], heading [rad].
+            origin_z_m: height to let the rover's origin down from, at most a few centimetres above
+                the ground; by default where the kinematic world says that it stands.
+
+        Raises:
+            WorldError: outside the map or too near to its edge, on unknown ground, in the air or
+                in the ground.
+        """
+        self.close()
+        self._ground.check_start(pose)
+        settled = self._kinematic.place(pose)
+        if settled.columns["status"][0] != 0:
+            untouched = {"belly_force_n": np.zeros(1), "belly_contact": np.zeros(1, np.bool_)}
+            columns = {**settled.columns, **untouched}
+            return SettledStates(settled.poses, {name: columns[name] for name in _COLUMNS})
+        posture = {name: float(settled.columns[name][0]) for name in STATE}
+        stands_m = posture["origin_z_m"]
+        from_m = stands_m + _PLACE_ABOVE_M if origin_z_m is None else origin_z_m
+        if not -_SINK_MAX_M <= from_m - stands_m <= _DROP_MAX_M:
+            where = "below" if from_m < stands_m else "in the air above"
+            raise WorldError(
+                f"the rover cannot start with its origin at {from_m:g} m: that is {where}"
+                f" {stands_m:g} m, where it stands"
+            )
+        rig = self._new_rig()
+        rig.put(pose, {**posture, "origin_z_m": from_m})
+        _, belly_n = rig.step(rig.steps_in(_PLACE_S))
+        stand = rig.stand()
+        if stand is None:
+            raise WorldError(f"the physics failed while the rover settled at {pose}")
+        self._rig, self._stand = rig, stand
+        self._stall, self._steered_per_m = _Stall(), 0.0
+        log = _Log(stand, belly_n)
+        log.add(self._judged(log))
+        return log.states
+
+    def execute(self, pose: Pose, motion: Motion) -> Execution:
+        """Drive a committed motion from where the rover stands.
+
+        Raises:
+            WorldError: it does not stand there.
+        """
+        rig = self._rig
+        if rig is None:
+            raise WorldError("no rover stands in this world: it must be placed first")
+        if not np.allclose(seen_from(self._stand.pose, pose), 0.0, rtol=0.0, atol=1e-3):
+            raise WorldError(f"the rover stands at {self._stand.pose}, not at {pose}")
+        rig.follow(self._stand.pose, standing=True)
+        log = _Log(self._stand)
+        ending = None
+        try:
+            for leg in _legs(motion, self._model, self._settings):
+                self._steer(rig, leg, log)
+                self._roll(rig, leg, log)
+        except _Ended as ended:
+            ending = ended.outcome
+        if ending == "physics_failed":
+            self.close()
+        elif ending not in (None, "unsafe_state"):  # which is recorded where it is found
+            log.add(self._judged(log))
+        self._stand = log.stand
+        states = log.states
+        faults = states.faults(-1) if ending is not None and len(states) else []
+        end = log.stand.pose
+        return Execution(states, end, log.driven_m, log.counted, ending, tuple(faults))
+
+    def close(self) -> None:
+        """Let the physics go. The rover must be placed again to drive on."""
+        if self._rig is not None:
+            self._rig.close()
+            self._rig = None
+
+    def _new_rig(self) -> Rig:
+        return Rig(self._library, self._urdf, self._model.geometry, self._ground, self._settings)
+
+    def _steer(self, rig: Rig, leg: _Leg, log: _Log) -> None:
+        self._steered_per_m = leg.curvature_per_m
+        rig.brake()
+        rig.steer(leg.angles_rad)
+        steps_left = rig.steps_in(rig.steering_left_rad(leg.angles_rad) / STEER_RAD_S + _JAMMED_S)
+        while rig.steering_left_rad(leg.angles_rad) > _STEERED_RAD:
+            if steps_left <= 0:
+                raise _Ended("high_centred" if log.touching else "stalled")
+            steps_left -= self._step(rig, rig.steps_in(_LOOK_S), log)
+
+    def _roll(self, rig: Rig, leg: _Leg, log: _Log) -> None:
+        done, look = 0, rig.steps_in(_LOOK_S)
+        for record in range(1, leg.records + 1):
+            until = leg.steps * record // leg.records
+            while done < until:
+                grip = 1.0 - self._settings.slip.share(leg.uphill * log.stand.climb_rad)
+                rig.drive(leg.rates_rad_s * grip)
+                before = log.stand.pose
+                stepped = self._step(rig, min(look, until - done), log, leg.ahead_m)
+                done += stepped
+                made_m = leg.made_m(before, log.stand.pose)
+                if self._stall.stalled(made_m, leg.swept_m * stepped * grip):
+                    raise _Ended("high_centred" if log.touching else "stalled")
+            if record == leg.records:
+                self._rest(rig, log)
+            self._record(log)
+
+    def _rest(self, rig: Rig, log: _Log) -> None:
+        """Brake until the rover is still; what slides or tumbles on is followed for a while."""
+        rig.brake()
+        steps = self._step(rig, rig.steps_in(_REST_S), log)
+        while log.stand.speed_m_s > _STILL_M_S and steps < rig.steps_in(_REST_MAX_S):
+            steps += self._step(rig, rig.steps_in(_LOOK_S), log)
+
+    def _step(self, rig: Rig, steps: int, log: _Log, ahead_m: float = 0.0) -> int:
+        """Let time go on, with a commanded way in every step, and look at what came of it.
+
+        Returns:
+            The steps made: fewer than asked for when the belly touched and that is a limit.
+
+        Raises:
+            _Ended: the run is over.
+        """
+        stepped, belly_n = rig.step(steps, stop_at_touch=self._settings.stop_at_limits)
+        stand = rig.stand()
+        if stand is None:
+            raise _Ended("physics_failed")
+        log.look(stand, belly_n, ahead_m * stepped)
+        if stand.above_m < -_BELOW_M:
+            raise _Ended("fell_through")
+        if stand.tilt_rad > _TIPPED_RAD:
+            raise _Ended("tipped_over")
+        if self._ground.to_edge_m(stand.pose) < self._settings.edge_m:
+            raise _Ended("map_edge")
+        if log.touching and self._settings.stop_at_limits:
+            self._record(log)
+        rig.follow(stand.pose, standing=False)
+        return stepped
+
+    def _record(self, log: _Log) -> None:
+        row = self._judged(log)
+        log.add(row)
+        if self._settings.stop_at_limits and not row["safe"]:
+            raise _Ended("unsafe_state")
+
+    def _judged(self, log: _Log) -> Row:
+        """What `_core.settle` tells about a pose, of the rover as it is."""
+        stand, limits = log.stand, self._model.limits
+        posture = stand.posture
+        stance = np.array([[*stand.pose, self._steered_per_m]])
+        attitude = np.array([[posture[k] for k in ("roll_rad", "pitch_rad", "origin_z_m")]])
+        clearance_m = float(_core.clearance(self._grid, self._model, stance, attitude)[0])
+        # What the ground is like can only be told where a rover settles on it: settling starts from
+        # the wheels' measured heights, so that it nearly always does where a rover stands.
+        heights = contact_heights(self._model.geometry, posture)
+        settled = _core.settle(self._grid, self._model, stance, heights)
+        relief_m = float(settled["relief_max_m"][0])
+        no_ground = int(settled["reasons"][0]) & _NO_GROUND
+        if math.isnan(clearance_m) and not no_ground:
+            no_ground = _BIT["unknown"]
+
+        bogies = (posture["bogie_left_rad"], posture["bogie_right_rad"])
+        beyond = {
+            "tilt": stand.tilt_rad > limits.tilt_max_rad,
+            "bogie": max(map(abs, bogies)) > limits.bogie_max_rad,
+            "differential": abs(posture["differential_rad"]) > limits.differential_max_rad,
+            "clearance": clearance_m < limits.clearance_min_m or log.belly_n > 0.0,
+            "relief": relief_m > limits.relief_max_m,
+        }
+        reasons = no_ground | sum(_BIT[name] for name, is_so in beyond.items() if is_so)
+        return {
+            **posture,
+            "tilt_rad": stand.tilt_rad,
+            "clearance_m": clearance_m,
+            "relief_max_m": relief_m,
+            "belly_force_n": log.belly_n,
+            "belly_contact": log.belly_n > 0.0,
+            "safe": reasons == 0,
+            "reasons": reasons,
+            "status": int(settled["status"][0]) if no_ground else 0,  # where it stands, it stands
+        }
+
+
+# ------------------------------------------------------------------------------------- one motion
+
+
+class _Ended(Exception):  # noqa: N818 - no error: a run's outcome
+    """The run is over, with this outcome."""
+
+    def __init__(self, outcome: str) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+class _Log:
+    """What comes of one motion."""
+
+    def __init__(self, stand: Stand, belly_n: float = 0.0) -> None:
+        self.stand = stand
+        self.belly_n = belly_n  # most since the last state
+        self.touching = belly_n > 0.0
+        self.driven_m = 0.0
+        self._start_rad = stand.pose[2]
+        self._at = stand.pose
+        self._forward_m = self._left_m = 0.0
+        self._poses: list[Pose] = []
+        self._rows: list[Row] = []
+
+    def look(self, stand: Stand, belly_n: float, commanded_m: float) -> None:
+        """Note how the rover fares after a commanded way."""
+        before = self._turned_rad
+        self.stand = stand
+        self.touching = belly_n > 0.0
+        self.belly_n = max(self.belly_n, belly_n)
+        along = before + 0.5 * wrapped(self._turned_rad - before)
+        self._forward_m += commanded_m * math.cos(along)
+        self._left_m += commanded_m * math.sin(along)
+
+    def add(self, row: Row) -> None:
+        """A state, here and now."""
+        pose = self.stand.pose
+        self.driven_m += math.dist(pose[:2], self._at[:2])
+        self._at = pose
+        self.belly_n = 0.0
+        self._poses.append(pose)
+        self._rows.append(row)
+
+    @property
+    def counted(self) -> Pose:
+        """By wheel turns and gyro, seen from the start."""
+        return self._forward_m, self._left_m, self._turned_rad
+
+    @property
+    def states(self) -> SettledStates:
+        poses = np.array(self._poses, np.float64).reshape(-1, 3)
+        columns: dict[str, NDArray[Any]] = {
+            name: np.array([row[name] for row in self._rows], kind)
+            for name, kind in _COLUMNS.items()
+        }
+        return SettledStates(poses, columns)
+
+    @property
+    def _turned_rad(self) -> float:
+        return wrapped(self.stand.pose[2] - self._start_rad)
+
+
+class _Stall:
+    """Notices wheels that are driven while the rover makes no way, over motions however short."""
+
+    def __init__(self) -> None:
+        self._made_m = self._driven_m = 0.0
+
+    def stalled(self, made_m: float, driven_m: float) -> bool:
+        """Whether the wheels' way led nowhere, up to these parts of it."""
+        self._made_m += made_m
+        self._driven_m += driven_m
+        if self._driven_m < _STALL_WAY_M:
+            return False
+        stalled = self._made_m < _STALL_SHARE * self._driven_m
+        self._made_m = self._driven_m = 0.0
+        return stalled
+
+
+@dataclass(frozen=True, eq=False)
+class _Leg:
+    """A turn in place or an arc, as commanded to wheels.
+
+    Attributes:
+        curvature_per_m: that wheels are steered for; infinite for a turn.
+        angles_rad: of the steered wheels, left positive.
+        rates_rad_s: of all wheels, forward positive.
+        steps: of the physics.
+        records: states to record.
+        ahead_m: way in a step, backwards negative; 0 in a turn.
+        turned_m: turn in a step as the way of the farthest wheel, left positive.
+        reach_m: to that wheel.
+    """
+
+    curvature_per_m: float
+    angles_rad: list[float]
+    rates_rad_s: F64
+    steps: int
+    records: int
+    ahead_m: float
+    turned_m: float
+    reach_m: float
+
+    @property
+    def uphill(self) -> float:
+        """Slope along the way for one of the body's forward axis: 1, backwards -1, in a turn 0."""
+        return math.copysign(1.0, self.ahead_m) if self.ahead_m else 0.0
+
+    @property
+    def swept_m(self) -> float:
+        """Of way and turn in a step together."""
+        return math.hypot(self.ahead_m, self.turned_m)
+
+    def made_m(self, before: Pose, after: Pose) -> float:
+        """Of a movement what is as commanded, to be held against `swept_m`."""
+        ahead_m, _, turned_rad = seen_from(before, after)
+        made = ahead_m * self.ahead_m + turned_rad * self.reach_m * self.turned_m
+        return made / self.swept_m
+
+
+def _legs(motion: Motion, model: _core.RoverModel, settings: Bullet) -> list[_Leg]:
+    turn_step = math.radians(settings.state_turn_deg)
+    return [
+        _leg(curvature, way, record_step, model, settings)
+        for curvature, way, record_step in (
+            (math.inf, motion.turn_rad, turn_step),
+            (motion.curvature_per_m, motion.length_m, settings.state_step_m),
+        )
+        if way != 0.0
+    ]
+
+
+def _leg(
+    curvature_per_m: float,
+    way: float,
+    record_step: float,
+    model: _core.RoverModel,
+    settings: Bullet,
+) -> _Leg:
+    """A way in metres, or in radians where the curvature is infinite; negative: backwards."""
+    plan = model.wheel_plan()
+    ahead, turned = (0.0, 1.0) if math.isinf(curvature_per_m) else (1.0, curvature_per_m)
+    angles: list[float] = []
+    ways: list[float] = []  # of wheels, per way
+    for x, y in plan:
+        forward, left = ahead - turned * y, turned * x
+        if x == 0.0:
+            ways.append(forward)
+            continue
+        # Steered within 90 degrees; a wheel that goes back then turns backwards.
+        sign = -1.0 if forward < 0.0 else 1.0
+        angles.append(math.atan2(sign * left, sign * forward))
+        ways.append(sign * math.hypot(forward, left))
+    steps_per_way = max(map(abs, ways)) * settings.steps_per_s / settings.speed_m_s
+    steps = max(1, math.ceil(abs(way) * steps_per_way - 1e-9))
+    step = way / steps
+    reach_m = float(np.hypot(*plan.T).max())
+    return _Leg(
+        curvature_per_m=curvature_per_m,
+        angles_rad=angles,
+        rates_rad_s=np.array(ways) * (step * settings.steps_per_s / model.geometry.wheel_radius_m),
+        steps=steps,
+        records=min(steps, max(1, math.ceil(abs(way) / record_step - 1e-9))),
+        ahead_m=ahead * step,
+        turned_m=turned * step * reach_m,
+        reach_m=reach_m,
+    )

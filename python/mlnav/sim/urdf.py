@@ -1,0 +1,353 @@
+"""The rover as a URDF for a physics engine or a viewer, made from the planner's own geometry.
+
+The default rover's ships as `sim/rover.urdf`.
+
+Every joint has the name of the link that it carries. Rockers and bogies turn about the right axis,
+so that their angles are nose up as the planner's; wheels turn about the left axis, so that positive
+is forward. At zero everything is as on level ground.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mlnav import _core
+from mlnav.sim.world import WorldError
+
+BODY = "body"
+SIDES = ("left", "right")
+ROCKERS = ("rocker_left", "rocker_right")
+BOGIES = ("bogie_left", "bogie_right")
+STEERS = ("steer_front_left", "steer_rear_left", "steer_front_right", "steer_rear_right")
+WHEELS = (
+    "wheel_front_left",
+    "wheel_middle_left",
+    "wheel_rear_left",
+    "wheel_front_right",
+    "wheel_middle_right",
+    "wheel_rear_right",
+)
+"""In the planner's order."""
+
+ROVER_MASS_KG = 1025.0
+_BODY_SHARE = 700.0 / ROVER_MASS_KG
+_ROCKER_SHARE = 45.0 / ROVER_MASS_KG
+_BOGIE_SHARE = 30.0 / ROVER_MASS_KG
+_STEER_SHARE = 10.0 / ROVER_MASS_KG
+_WHEEL_SHARE = 22.5 / ROVER_MASS_KG
+
+_WHEEL_BASE_M = 2.26
+"""Of the default rover. What the geometry does not tell, such as the height of the body, is that of
+the default in proportion to the wheel base."""
+_BODY_HEIGHT_M = 0.45
+_MAST_HEAD_M = (0.80, -0.56, 1.98)
+_LEAST_LEVER_M = 0.01
+"""Pivots and axles nearer to each other than this are one point."""
+
+_COLOURS = {
+    "white": "0.90 0.89 0.86 1",
+    "gold": "0.78 0.60 0.30 1",
+    "grey": "0.55 0.55 0.57 1",
+    "dark": "0.16 0.16 0.17 1",
+}
+
+Vector = tuple[float, float, float]
+_ORIGIN: Vector = (0.0, 0.0, 0.0)
+_ACROSS: Vector = (math.pi / 2.0, 0.0, 0.0)
+"""Rotation that lays a cylinder across the rover."""
+
+
+def rover_urdf(geometry: _core.RoverGeometry, mass_kg: float = ROVER_MASS_KG) -> str:
+    """The URDF of a rover, always the same text for the same numbers.
+
+    The base link `body` has its origin at its centre of mass, `body_origin_m` in the rover frame.
+    Only the wheels and the body collide; the bottom face of the body is the belly pan.
+
+    Args:
+        geometry: of the planner's model.
+        mass_kg: of the whole rover; its parts keep their shares.
+
+    Raises:
+        WorldError: no rover can be built with this geometry or mass.
+    """
+    _check(geometry, mass_kg)
+    out = ['<?xml version="1.0"?>', '<robot name="mlnav_rover">']
+    out += [f'<material name="{k}"><color rgba="{v}"/></material>' for k, v in _COLOURS.items()]
+    out += _body(geometry, mass_kg * _BODY_SHARE)
+    for side in (1.0, -1.0):
+        out += _suspension(geometry, mass_kg, side)
+    return "\n".join([*out, "</robot>", ""])
+
+
+def body_origin_m(geometry: _core.RoverGeometry) -> Vector:
+    """Centre of mass of the body in the rover frame: forward, left, up."""
+    size = _size(geometry)
+    middle_x_m = 0.5 * (geometry.pan_rear_x_m + geometry.pan_front_x_m)
+    return middle_x_m + 0.09 * size, 0.0, geometry.pan_height_m + 0.33 * size
+
+
+def _size(geometry: _core.RoverGeometry) -> float:
+    return (geometry.front_x_m - geometry.rear_x_m) / _WHEEL_BASE_M
+
+
+def _check(g: _core.RoverGeometry, mass_kg: float) -> None:
+    if not (math.isfinite(mass_kg) and mass_kg > 0.0):
+        raise WorldError(f"the rover's mass must be positive, got {mass_kg:g} kg")
+    model = _core.RoverModel()
+    model.geometry = g
+    model.limits.clearance_min_m = 0.0  # geometry alone is judged here
+    try:
+        model.validate()
+    except _core.CoreError as fault:
+        raise WorldError(f"no such rover: {fault}") from fault
+
+    r, half = g.wheel_radius_m, 0.5 * g.wheel_width_m
+    axles = {
+        "front": (g.front_x_m, g.front_y_m),
+        "middle": (0.0, g.middle_y_m),
+        "rear": (g.rear_x_m, g.rear_y_m),
+    }
+    for a, b in (("front", "middle"), ("middle", "rear")):
+        (xa, ya), (xb, yb) = axles[a], axles[b]
+        if xa - xb < 2.0 * r and abs(ya - yb) < 2.0 * half:
+            raise WorldError(f"the {a} wheels overlap the {b} wheels")
+    for name, (x, y) in axles.items():
+        if y < half:
+            raise WorldError(f"the {name} wheels overlap each other")
+        beside = y - half >= g.pan_half_width_m
+        apart = x - r >= g.pan_front_x_m or x + r <= g.pan_rear_x_m
+        if not beside and not apart and g.pan_height_m < 2.0 * r:
+            raise WorldError(f"the {name} wheels overlap the belly pan")
+    rocker = (g.rocker_pivot_x_m, g.rocker_pivot_z_m)
+    bogie = (g.bogie_pivot_x_m, g.bogie_pivot_z_m)
+    for a, a_at, b, b_at in (
+        ("rocker pivot", rocker, "front axle", (g.front_x_m, r)),
+        ("rocker pivot", rocker, "bogie pivot", bogie),
+        ("bogie pivot", bogie, "middle axle", (0.0, r)),
+        ("bogie pivot", bogie, "rear axle", (g.rear_x_m, r)),
+    ):
+        if math.dist(a_at, b_at) < _LEAST_LEVER_M:
+            raise WorldError(f"the {a} coincides with the {b}")
+    if not g.bogie_pivot_x_m < body_origin_m(g)[0] < g.front_x_m:
+        raise WorldError("the body's weight is not between bogie pivots and front axles: it tips")
+
+
+# ------------------------------------------------------------------------------------------ parts
+
+
+def _body(g: _core.RoverGeometry, mass_kg: float) -> list[str]:
+    size, com = _size(g), body_origin_m(g)
+    length, width = g.pan_front_x_m - g.pan_rear_x_m, 2.0 * g.pan_half_width_m
+    height = _BODY_HEIGHT_M * size
+    middle_x = 0.5 * (g.pan_front_x_m + g.pan_rear_x_m)
+    box = _Box((length, width, height)).at((middle_x, 0.0, g.pan_height_m + 0.5 * height), com)
+    top = g.pan_height_m + height
+    deck = _Box((1.02 * length, 1.02 * width, 0.04 * size)).at((middle_x, 0.0, top), com)
+    mx, my, mz = (size * v for v in _MAST_HEAD_M)
+    mast = _strut((mx, my, top), (mx, my, max(mz, top + 0.1 * size)), 0.05 * size, com)
+    head = _Box((0.22 * size, 0.42 * size, 0.20 * size)).at((mx, my, mz), com)
+    lens_x = mx + 0.11 * size
+    lenses = [
+        _strut((lens_x, my + dy, mz), (lens_x + 0.03 * size, my + dy, mz), 0.05 * size, com)
+        for dy in (-0.13 * size, 0.13 * size)
+    ]
+    tail = _strut(
+        (g.pan_rear_x_m, 0.0, top - 0.25 * size),
+        (g.pan_rear_x_m - 0.45 * size, 0.0, top + 0.05 * size),
+        0.16 * size,
+        com,
+    )
+    shown = [_visual(box, "gold"), _visual(deck, "white"), _visual(mast, "white")]
+    shown += [_visual(head, "white"), *(_visual(lens, "dark") for lens in lenses)]
+    shown += [_visual(tail, "dark")]
+    return _link(BODY, mass_kg, _box_inertia(mass_kg, box.size), shown, [_collision(box)])
+
+
+def _suspension(g: _core.RoverGeometry, rover_kg: float, side: float) -> list[str]:
+    """Rocker, bogie and wheels of a side, +1 left or -1 right; frames at pivots and axles."""
+    name = SIDES[0 if side > 0.0 else 1]
+    size, r = _size(g), g.wheel_radius_m
+    knee_z = 2.0 * r + 0.12 * size
+    rocker_at = (g.rocker_pivot_x_m, side * g.pan_half_width_m, g.rocker_pivot_z_m)
+    inner_y = side * (g.middle_y_m - 0.5 * g.wheel_width_m)  # of the middle wheel
+    bogie_at = (g.bogie_pivot_x_m, inner_y - side * 0.1 * size, g.bogie_pivot_z_m)
+    front_at, middle_at, rear_at = (
+        (x, side * y, r)
+        for x, y in ((g.front_x_m, g.front_y_m), (0.0, g.middle_y_m), (g.rear_x_m, g.rear_y_m))
+    )
+    turns, pitches = "0 0 1", "0 -1 0"
+
+    tube = 0.045 * size
+    rocker_kg, bogie_kg = rover_kg * _ROCKER_SHARE, rover_kg * _BOGIE_SHARE
+    outer_at = (rocker_at[0], rocker_at[1] + side * 0.05 * size, rocker_at[2])
+    shown = [
+        _strut(outer_at, (front_at[0], front_at[1], knee_z), tube, rocker_at),
+        _strut(outer_at, bogie_at, tube, rocker_at),
+        _strut(rocker_at, outer_at, 2.0 * tube, rocker_at),
+    ]
+    length = (g.front_x_m - g.bogie_pivot_x_m, 2.0 * tube, 4.0 * tube)
+    out = _link(
+        f"rocker_{name}", rocker_kg, _box_inertia(rocker_kg, length), _all(shown, "white"), []
+    )
+    out += _joint(f"rocker_{name}", BODY, body_origin_m(g), rocker_at, pitches)
+
+    hub_at = (middle_at[0], inner_y - side * 0.03 * size, r)
+    shown = [
+        _strut(bogie_at, (rear_at[0], rear_at[1], knee_z), tube, bogie_at),
+        _strut(bogie_at, hub_at, tube, bogie_at),
+        _strut(hub_at, middle_at, tube, bogie_at),
+    ]
+    length = (-g.rear_x_m, 2.0 * tube, 4.0 * tube)
+    out += _link(f"bogie_{name}", bogie_kg, _box_inertia(bogie_kg, length), _all(shown, "grey"), [])
+    out += _joint(f"bogie_{name}", f"rocker_{name}", rocker_at, bogie_at, pitches)
+
+    for place, parent, parent_at, at in (
+        ("front", "rocker", rocker_at, front_at),
+        ("rear", "bogie", bogie_at, rear_at),
+    ):
+        steer = f"steer_{place}_{name}"
+        out += _fork(g, steer, rover_kg * _STEER_SHARE, side)
+        out += _joint(steer, f"{parent}_{name}", parent_at, at, turns)
+        out += _wheel(g, f"wheel_{place}_{name}", rover_kg * _WHEEL_SHARE)
+        out += _joint(f"wheel_{place}_{name}", steer, at, at, "0 1 0")
+    out += _wheel(g, f"wheel_middle_{name}", rover_kg * _WHEEL_SHARE)
+    out += _joint(f"wheel_middle_{name}", f"bogie_{name}", bogie_at, middle_at, "0 1 0")
+    return out
+
+
+def _fork(g: _core.RoverGeometry, name: str, mass_kg: float, side: float) -> list[str]:
+    """Steering actuator above a corner wheel and the arm down to its axle; frame at the axle."""
+    size, r = _size(g), g.wheel_radius_m
+    inner_y = -side * (0.5 * g.wheel_width_m + 0.03 * size)
+    top_z = r + 0.06 * size
+    shown = [
+        _strut((0.0, 0.0, top_z), (0.0, 0.0, r + 0.15 * size), 0.06 * size, _ORIGIN),
+        _strut((0.0, 0.0, top_z), (0.0, inner_y, top_z), 0.03 * size, _ORIGIN),
+        _strut((0.0, inner_y, top_z), (0.0, inner_y, 0.0), 0.03 * size, _ORIGIN),
+        _strut((0.0, inner_y, 0.0), _ORIGIN, 0.03 * size, _ORIGIN),
+    ]
+    cube = 0.3 * size
+    return _link(name, mass_kg, _box_inertia(mass_kg, (cube, cube, cube)), _all(shown, "grey"), [])
+
+
+def _wheel(g: _core.RoverGeometry, name: str, mass_kg: float) -> list[str]:
+    r, width = g.wheel_radius_m, g.wheel_width_m
+    tyre = _Cylinder(r, width, _ORIGIN, _ACROSS)
+    shown = [_visual(tyre, "dark")]
+    for angle in (0.0, math.pi / 3.0, 2.0 * math.pi / 3.0):  # spokes show that it turns
+        spoke = _Box((1.7 * r, 1.02 * width, 0.12 * r), rpy=(0.0, angle, 0.0))
+        shown.append(_visual(spoke, "grey"))
+    across = mass_kg * (3.0 * r * r + width * width) / 12.0
+    inertia = (across, 0.5 * mass_kg * r * r, across)
+    return _link(name, mass_kg, inertia, shown, [_collision(tyre)])
+
+
+# ------------------------------------------------------------------------------- shapes and XML
+
+
+@dataclass(frozen=True)
+class _Box:
+    size: Vector
+    xyz: Vector = _ORIGIN
+    rpy: Vector = _ORIGIN
+
+    def at(self, place: Vector, frame: Vector) -> _Box:
+        """The box at a place, both this and its link's frame in the rover frame."""
+        return _Box(self.size, _minus(place, frame))
+
+    @property
+    def xml(self) -> str:
+        return f'<box size="{_numbers(self.size)}"/>'
+
+
+@dataclass(frozen=True)
+class _Cylinder:
+    radius: float
+    length: float
+    xyz: Vector
+    rpy: Vector
+
+    @property
+    def xml(self) -> str:
+        return f'<cylinder radius="{_number(self.radius)}" length="{_number(self.length)}"/>'
+
+
+def _strut(a: Vector, b: Vector, radius: float, frame: Vector) -> _Cylinder:
+    """A cylinder between two points of the rover frame, for a link whose frame is at `frame`."""
+    dx, dy, dz = _minus(b, a)
+    lean = math.atan2(math.hypot(dx, dy), dz)
+    middle = (0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2]))
+    return _Cylinder(
+        radius, math.dist(a, b), _minus(middle, frame), (0.0, lean, math.atan2(dy, dx))
+    )
+
+
+def _minus(a: Vector, b: Vector) -> Vector:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def _number(value: float) -> str:
+    """With digits to a nanometre; never `-0`."""
+    text = f"{value:.9f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _numbers(values: Vector) -> str:
+    return " ".join(map(_number, values))
+
+
+def _shape(shape: _Box | _Cylinder) -> list[str]:
+    return [
+        f'<origin xyz="{_numbers(shape.xyz)}" rpy="{_numbers(shape.rpy)}"/>',
+        f"<geometry>{shape.xml}</geometry>",
+    ]
+
+
+def _visual(shape: _Box | _Cylinder, colour: str) -> list[str]:
+    return ["<visual>", *_shape(shape), f'<material name="{colour}"/>', "</visual>"]
+
+
+def _all(shapes: Iterable[_Cylinder], colour: str) -> list[list[str]]:
+    return [_visual(shape, colour) for shape in shapes]
+
+
+def _collision(shape: _Box | _Cylinder) -> list[str]:
+    return ["<collision>", *_shape(shape), "</collision>"]
+
+
+def _box_inertia(mass_kg: float, size: Vector) -> Vector:
+    x, y, z = (v * v for v in size)
+    return mass_kg * (y + z) / 12.0, mass_kg * (x + z) / 12.0, mass_kg * (x + y) / 12.0
+
+
+def _link(
+    name: str,
+    mass_kg: float,
+    inertia: Vector,
+    visuals: list[list[str]],
+    collisions: list[list[str]],
+) -> list[str]:
+    ixx, iyy, izz = map(_number, inertia)
+    return [
+        f'<link name="{name}">',
+        "<inertial>",
+        f'<mass value="{_number(mass_kg)}"/>',
+        f'<inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" iyz="0"/>',
+        "</inertial>",
+        *(line for part in visuals + collisions for line in part),
+        "</link>",
+    ]
+
+
+def _joint(child: str, parent: str, parent_at: Vector, at: Vector, axis: str) -> list[str]:
+    """A joint between links whose frames are at places in the rover frame."""
+    return [
+        f'<joint name="{child}" type="continuous">',
+        f'<parent link="{parent}"/>',
+        f'<child link="{child}"/>',
+        f'<origin xyz="{_numbers(_minus(at, parent_at))}"/>',
+        f'<axis xyz="{axis}"/>',
+        "</joint>",
+    ]
