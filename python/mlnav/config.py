@@ -525,6 +525,8 @@ class Kinematic(Section):
     """Distance between settled states along an arc."""
     settle_turn_deg: Positive = 2.0
     """And angle between them in a turn in place."""
+    limits: Limits | None = None
+    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe."""
 
 
 class Slip(Section):
@@ -585,6 +587,9 @@ class Bullet(Section):
     """Driven between recorded states, which are held against the limits."""
     state_turn_deg: Positive = 2.0
     """And turned."""
+    limits: Limits | None = None
+    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe.
+    Rovers do not go exactly where they are sent: limits that are planned with leave room."""
     stop_at_limits: bool = True
     """A state beyond the limits or the belly on the ground ends the run with `unsafe_state`. False:
     it drives on, and what comes of it shows."""

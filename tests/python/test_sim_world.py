@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlnav.config import Config
-from mlnav.sim import KinematicWorld, Motion
+from mlnav.sim import KinematicWorld, Motion, traverse
 from mlnav.sim.world import wrapped
 from mlnav.terrain import Terrain
 
@@ -155,3 +155,15 @@ def test_stances_say_how_the_wheels_are_steered() -> None:
     assert (stances[driven > 0, 3] == 0.25).all()
     assert motion.steered_after_per_m == 0.25
     assert math.isinf(Motion(0.3, 0.0, 0.0).steered_after_per_m)
+
+
+def test_a_world_may_have_limits_of_its_own() -> None:
+    y, x = np.mgrid[0:120, 0:160] * 0.1
+    rolling = ground(0.08 * np.sin(2.0 * x) * np.cos(1.7 * y))
+    start, goal = (2.0, 13.0), (7.0, 13.0)
+    config = Config().replaced(limits="enav_like")
+    assert traverse(rolling, config, start, goal).outcome == "goal_reached"
+    strict = config.replaced(["world.limits={base: enav_like, bogie_max_deg: 1}"])
+    result = traverse(rolling, strict, start, goal)
+    assert (result.outcome, result.faults) == ("start_unsafe", ("bogie",))
+    assert result.built["limits.bogie_max_deg"] == pytest.approx(25.0)  # the planner's

@@ -117,14 +117,16 @@ def make_world(terrain: Terrain, config: Config) -> World:
     Raises:
         WorldError: it cannot hold the terrain or the rover, or its library is missing.
     """
-    world = config.world
+    world, model = config.world, config.rover_model()
+    if world.limits is not None:
+        model.limits = world.limits.to_core()
     if isinstance(world, Bullet):
         from mlnav.sim.bullet import BulletWorld
 
-        return BulletWorld(terrain, config.rover_model(), world)
+        return BulletWorld(terrain, model, world)
     return KinematicWorld(
         terrain,
-        config.rover_model(),
+        model,
         settle_step_m=world.settle_step_m,
         settle_turn_rad=math.radians(world.settle_turn_deg),
     )
