@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +24,7 @@ from mlnav.cli.common import (
     LimitsOption,
     OutOption,
     PlannerOption,
+    RefusedError,
     SeedOption,
     SensorOption,
     SetOption,
@@ -37,7 +40,17 @@ from mlnav.cli.common import (
     say,
 )
 
-FILES = ("traverse.png", "traverse.gif", "cycles.jsonl", "summary.json", "config.yaml")
+STILLS = ("still-start.png", "still-tilt.png", "still-end.png", "still-overview.png")
+FILES = (
+    "traverse.png",
+    "traverse.gif",
+    "traverse.mp4",
+    "view.png",
+    *STILLS,
+    "cycles.jsonl",
+    "summary.json",
+    "config.yaml",
+)
 
 
 def traverse_command(
@@ -60,6 +73,17 @@ def traverse_command(
     out: OutOption = Path("out/traverse"),
     gif: Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")] = False,
     picture: Annotated[bool, typer.Option(help="Draw traverse.png.")] = True,
+    video: Annotated[
+        bool,
+        typer.Option(
+            "--video",
+            help="Film the run in 3D: traverse.mp4, stills, and view.png from the rover's mast.",
+        ),
+    ] = False,
+    rerun: Annotated[
+        Path | None,
+        typer.Option("--rerun", metavar="FILE", help="Record the run for Rerun, an .rrd file."),
+    ] = None,
     as_json: JsonOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -67,7 +91,8 @@ def traverse_command(
 
     DIR gets traverse.png, cycles.jsonl (a record a cycle, written as it ends), summary.json and the
     whole config.yaml. Start and goal are those of the terrain where they are not given; on a map
-    that names none they are two safe places of its middle, as far apart as there are.
+    that names none they are two safe places of its middle, as far apart as there are. --video and
+    --rerun need the extra `viz`.
 
     **Examples**
 
@@ -76,6 +101,8 @@ def traverse_command(
     mlnav traverse -t 10/.07 --heuristic sobel --seed 4 --json
 
     mlnav traverse -t map.tif --start=-10,-8 --goal=11,9 --set traverse.max_cycles=80
+
+    mlnav traverse -t 15/.10 --world bullet --video --rerun out/run.rrd
     """
     from mlnav import sim
     from mlnav.io import JsonlWriter, write_json, write_text
@@ -93,6 +120,7 @@ def traverse_command(
     )
     if budget is not None:
         setup = setup.replaced([f"traverse.ace_budget={budget}"])
+    _check_extras(video, rerun)
     ground = load(terrain, seed)
     start_at, goal_at = point("--start", start), point("--goal", goal)
     endpoints = "given" if start_at or goal_at else "terrain"
@@ -109,12 +137,13 @@ def traverse_command(
     pose = sim.start_pose(ground, start_at, goal_point, heading)
     distance = math.dist(pose[:2], goal_point)
     claim(out, FILES, force)
+    if rerun is not None:
+        claim(rerun.parent, [rerun.name], force)
     write_text(out / "config.yaml", setup.to_yaml())
 
-    with (
-        JsonlWriter(out / "cycles.jsonl") as records,
-        progress_bar(ground.name, distance) as update,
-    ):
+    with contextlib.ExitStack() as open_files:
+        records = open_files.enter_context(JsonlWriter(out / "cycles.jsonl"))
+        update = open_files.enter_context(progress_bar(ground.name, distance))
         written = 0
 
         def observe(record: sim.CycleRecord, *_: object) -> None:
@@ -124,11 +153,25 @@ def traverse_command(
             left = math.dist(record.end[:2], goal_point)
             update(distance - left, f"cycle {record.cycle + 1}, {left:.0f} m to go")
 
+        observers: list[Callable[..., None]] = [observe]
+        busiest = recording = None
+        if video:
+            from mlnav.viz.film import Busiest
+
+            busiest = Busiest()
+            observers.append(busiest)
+        if rerun is not None:
+            from mlnav.viz.recording import Recording
+
+            recording = Recording(rerun, ground, setup, pose, goal_point)
+            observers.append(open_files.enter_context(recording))
         result = sim.traverse(
-            ground, setup, start_at, goal_point, seed, heading_rad=heading, observers=[observe]
+            ground, setup, start_at, goal_point, seed, heading_rad=heading, observers=observers
         )
         for record in result.cycles[written:]:  # an interrupt came between the two
             records.write(record.as_dict())
+        if recording is not None:
+            recording.finish(result)
 
     summary: dict[str, Any] = result.summary() | {"endpoints": endpoints, "out": str(out)}
     write_json(out / "summary.json", summary)
@@ -142,6 +185,8 @@ def traverse_command(
         _report(summary)
     for event in summary["events"]["distinct"]:
         say(event)
+    if busiest is not None and result.outcome != "interrupted":
+        _film(ground, result, setup, out, busiest)
     if result.outcome == "interrupted":
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(OK if result.success else ENDED)
@@ -156,6 +201,27 @@ def _draw(ground: Any, result: Any, setup: Any, out: Path, picture: bool, gif: b
         viz.save_figure(viz.traverse_figure(ground, result, setup), out / "traverse.png")
     if gif:
         viz.save_traverse_gif(out / "traverse.gif", ground, result, setup)
+
+
+def _check_extras(video: bool, rerun: Path | None) -> None:
+    """Refuse, before anything is driven, what cannot be written afterwards."""
+    if rerun is not None and rerun.suffix != ".rrd":
+        raise RefusedError(f"--rerun: {rerun} does not end in .rrd")
+    wanted = [*(("pybullet", "av") if video else ()), *(("rerun",) if rerun is not None else ())]
+    if wanted:
+        from mlnav.viz.film import needs
+
+        needs(*wanted)
+
+
+def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any) -> None:
+    from mlnav.viz.film import Studio
+
+    with Studio(ground, result, setup) as studio, progress_bar("film", 1.0) as update:
+        studio.save_stills(out)
+        if busiest.cycle is not None:
+            studio.mast_view(busiest.cycle, busiest.failed).image.save(out / "view.png")
+        studio.save_film(out / "traverse.mp4", on_frame=lambda share: update(share, "traverse.mp4"))
 
 
 def _report(summary: dict[str, Any]) -> None:

@@ -64,7 +64,7 @@ def save_traverse_gif(
     draw_ending(axes, result, config)
     caption.set_text(f"{result.outcome.replace('_', ' ')}   ·   {result.driven_m:.1f} m driven")
     frames.append(_frame(figure))
-    _save(path, frames)
+    save_gif(path, frames, FRAME_MS, LAST_FRAME_MS)
 
 
 def _frame(figure: Figure, dpi: int = 100) -> Image.Image:
@@ -75,7 +75,10 @@ def _frame(figure: Figure, dpi: int = 100) -> Image.Image:
     return Image.fromarray(rgba[..., :3].copy())
 
 
-def _save(path: str | os.PathLike[str], frames: list[Image.Image]) -> None:
+def save_gif(
+    path: str | os.PathLike[str], frames: list[Image.Image], frame_ms: int, last_frame_ms: int
+) -> None:
+    """Write frames as a GIF that repeats, the last one shown for longer."""
     # One palette for all frames, so that nothing flickers: the ground's colours, and ours.
     ours = [to_rgb(c) for c in (style.CHOSEN, style.GOAL, style.START, style.BAD, style.INK)]
     ours += [style.EFFORT(i / 31)[:3] for i in range(32)]
@@ -88,7 +91,7 @@ def _save(path: str | os.PathLike[str], frames: list[Image.Image]) -> None:
         path,
         save_all=True,
         append_images=indexed[1:],
-        duration=[FRAME_MS] * (len(indexed) - 1) + [LAST_FRAME_MS],
+        duration=[frame_ms] * (len(indexed) - 1) + [last_frame_ms],
         loop=0,
         optimize=False,
     )

@@ -1,0 +1,381 @@
+"""A run in three dimensions: films, stills, and what the rover's own camera sees.
+
+Needs the extra `viz`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from mlnav.config import Config
+from mlnav.sim.metrics import CycleRecord, TraverseResult
+from mlnav.sim.navigator import Cycle, Navigator
+from mlnav.sim.world import wrapped
+from mlnav.terrain import Terrain
+from mlnav.viz import style
+from mlnav.viz.animation import save_gif
+from mlnav.viz.camera import chase_camera, chase_eyes, mast_camera, overview_camera
+from mlnav.viz.playback import Playback, Posture, in_truth
+from mlnav.viz.scene import Picture, Ribbon, Scene, VizError, ring
+
+F64 = NDArray[np.float64]
+Size = tuple[int, int]
+
+MAX_FRAMES = 240
+FRAMES_PER_S = 20
+LAST_FRAME_S = 1.5
+FILM_PX: Size = (854, 480)
+STILL_PX: Size = (1280, 720)
+VIEW_WIDTH_PX = 1200
+
+GIF_MAX_FRAMES = 90
+GIF_PX: Size = (640, 360)
+_GIF_FRAME_MS = 80
+
+_STEP_M = 0.08
+"""Way between frames of short runs, which take fewer of them."""
+_EYE_STEP_M, _EYE_SMOOTH_M = 0.1, 2.5
+_FILM_OVERSAMPLING = 1.5
+_AHEAD_M = 0.3
+"""Paths whose middle is nearer than this lead nowhere."""
+_MOST_FAILED = 24
+_FAILED = 2
+"""As `path_verdicts` tells it."""
+
+
+def needs(*modules: str) -> None:
+    """Refuse to go on where libraries of the extra `viz` are missing.
+
+    Raises:
+        VizError: one is missing.
+    """
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise VizError(f"{' and '.join(missing)} missing: pip install 'mlnav[viz]'")
+
+
+class Busiest:
+    """An observer of `traverse` that keeps the cycle to look at: it worked most for its path.
+
+    Attributes:
+        cycle: its index; None while no cycle found a path.
+        failed: (n, 3) poses of its candidates that failed the checker.
+    """
+
+    def __init__(self) -> None:
+        self.cycle: int | None = None
+        self.failed: list[F64] = []
+        self._evaluations = -1
+
+    def __call__(self, record: CycleRecord, navigator: Navigator, cycle: Cycle) -> None:
+        """Look at a cycle that is over."""
+        if record.outcome != "path" or record.ace_evaluations <= self._evaluations:
+            return
+        planner = navigator.planner
+        failed = np.flatnonzero(planner.path_verdicts() == _FAILED)
+        self.cycle, self._evaluations = record.cycle, record.ace_evaluations
+        self.failed = [in_truth(record, planner.path_poses(int(i))) for i in failed]
+
+
+class Studio:
+    """Takes pictures of a run.
+
+    Args:
+        terrain: the ground.
+        result: the run, with the states that it recorded.
+        config: of the run.
+
+    Raises:
+        VizError: pybullet is missing.
+    """
+
+    def __init__(self, terrain: Terrain, result: TraverseResult, config: Config) -> None:
+        self._terrain, self._result, self._config = terrain, result, config
+        self._playback = Playback.of(terrain, config, result.start, result.cycles)
+        self._scene = Scene(terrain, config.rover.to_core(), self._places())
+        self._scene.add_goal(result.goal)
+        g = config.rover
+        self._lane_m, self._lane_width_m = 0.5 * (g.front_y_m + g.middle_y_m), g.wheel_width_m
+        self._length_m = float(self._playback.way_m[-1])
+        count = math.ceil(self._length_m / _EYE_STEP_M) + 1
+        self._eye_at = np.linspace(0.0, self._length_m, count)
+        columns = self._playback.poses.T
+        poses = [np.interp(self._eye_at, self._playback.way_m, c) for c in columns]
+        self._eyes = chase_eyes(terrain, np.column_stack(poses), _EYE_SMOOTH_M / _EYE_STEP_M)
+
+    def close(self) -> None:
+        """Let the renderer go."""
+        self._scene.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --------------------------------------------------------------------------------------- films
+
+    def save_film(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_frames: int | None = None,
+        size_px: Size | None = None,
+        on_frame: Callable[[float], None] = lambda share: None,
+    ) -> None:
+        """Write the run as a film seen from behind the rover, at constant speed.
+
+        Whoever looks sees the old file or the whole new one.
+
+        Args:
+            path: `.mp4` (H.264) or `.gif`.
+            max_frames: most pictures taken of the way; by default `MAX_FRAMES`, of a GIF
+                `GIF_MAX_FRAMES`. Short runs take fewer; the last one is shown for a while.
+            size_px: width and height; by default `FILM_PX`, of a GIF `GIF_PX`.
+            on_frame: told the share of the way that is done.
+
+        Raises:
+            VizError: another kind of file, an odd size, or no frames; or PyAV is missing.
+        """
+        target = Path(path)
+        kind = target.suffix.lower()
+        if kind not in (".mp4", ".gif"):
+            raise VizError(f"a film is .mp4 or .gif, not {target.name!r}")
+        gif = kind == ".gif"
+        most = max_frames if max_frames is not None else GIF_MAX_FRAMES if gif else MAX_FRAMES
+        size = size_px or (GIF_PX if gif else FILM_PX)
+        if most < 1:
+            raise VizError(f"a film needs at least one frame, not {most}")
+        if size[0] % 2 or size[1] % 2 or min(size) < 2:
+            raise VizError(f"a film's width and height must be even, not {size[0]} x {size[1]}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{uuid.uuid4().hex}{kind}")
+        try:
+            if gif:
+                frames = list(self.frames(most, size, on_frame))
+                save_gif(temporary, frames, _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
+            else:
+                _save_mp4(temporary, self.frames(most, size, on_frame), size)
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def frames(
+        self, max_frames: int, size_px: Size, on_frame: Callable[[float], None]
+    ) -> Iterator[Image.Image]:
+        """Pictures of the whole way, evenly spaced; the last one tells how the run ended."""
+        count = min(max_frames, math.ceil(self._length_m / _STEP_M) + 1)
+        for way_m in np.linspace(self._length_m if count == 1 else 0.0, self._length_m, count):
+            yield self.frame(float(way_m), size_px, _FILM_OVERSAMPLING)
+            on_frame(way_m / self._length_m if self._length_m else 1.0)
+
+    def frame(self, way_m: float, size_px: Size, oversampling: float = 2.0) -> Image.Image:
+        """The rover on its way, from behind, and a caption."""
+        posture = self._playback.at(way_m)
+        eye = [np.interp(way_m, self._eye_at, column) for column in self._eyes.T]
+        self._scene.pose(posture)
+        cycle = self._cycle_at(way_m)
+        ribbons = [*self._track(way_m), *self._zones(), *self._path(cycle)]
+        camera = chase_camera(eye, posture, size_px)
+        image = self._scene.picture(camera, ribbons, oversampling).image
+        return _captioned(image, *self._caption(way_m, cycle))
+
+    # -------------------------------------------------------------------------------------- stills
+
+    def save_stills(
+        self, folder: str | os.PathLike[str], *, size_px: Size | None = None
+    ) -> list[Path]:
+        """Write the start, the moment of the greatest tilt, the end, and the whole run from above.
+
+        Args:
+            folder: where to.
+            size_px: width and height; by default `STILL_PX`.
+
+        Returns:
+            The files: `still-start.png`, `still-tilt.png`, `still-end.png`, `still-overview.png`.
+        """
+        into = Path(folder)
+        into.mkdir(parents=True, exist_ok=True)
+        size = size_px or STILL_PX
+        tilt_rad, way_m = self._playback.tilt_rad, self._playback.way_m
+        most = int(np.argmax(tilt_rad))
+        images = {
+            "start": self.frame(0.0, size),
+            "tilt": self.frame(float(way_m[most]), size),
+            "end": self.frame(self._length_m, size),
+            "overview": self.overview(size),
+        }
+        paths = [into / f"still-{name}.png" for name in images]
+        for path, image in zip(paths, images.values(), strict=True):
+            image.save(path)
+        return paths
+
+    def overview(self, size_px: Size) -> Image.Image:
+        """The whole run from above."""
+        self._scene.pose(self._playback.posture(len(self._playback) - 1))
+        camera = overview_camera(self._terrain, self._places(), size_px)
+        ribbons = [*self._line(self._playback.poses), *self._zones()]
+        image = self._scene.picture(camera, ribbons).image
+        return _captioned(image, *self._caption(self._length_m, None))
+
+    # ------------------------------------------------------------------------- the rover's own view
+
+    def mast_view(
+        self, cycle: int, failed: Sequence[F64] = (), *, width_px: int = VIEW_WIDTH_PX
+    ) -> Picture:
+        """What the mast's camera sees at the start of a cycle, the chosen path drawn on it.
+
+        The mast looks towards the path. Parts of it that the ground hides are dashed and faint.
+
+        Args:
+            cycle: index of the cycle.
+            failed: (n, 3) poses of candidates to show as failed, as `Busiest` keeps them; of many
+                a part is drawn.
+            width_px: of the picture; its height follows from the camera's angles of view.
+        """
+        record = self._result.cycles[cycle]
+        posture = self._posture_before(record)
+        self._scene.pose(posture)
+        shown = failed[:: math.ceil(len(failed) / _MOST_FAILED) or 1]
+        ribbons = [
+            *self._zones(),
+            Ribbon([path[:, :2] for path in shown], 0.02, style.BAD, 0.5),
+            *self._path(record, 0.06, hidden=True),
+        ]
+        azimuth_rad = 0.0
+        if len(record.path):
+            ahead = in_truth(record, record.path)[:, :2].mean(axis=0) - record.pose[:2]
+            if math.hypot(*ahead) > _AHEAD_M:
+                azimuth_rad = wrapped(math.atan2(ahead[1], ahead[0]) - record.pose[2])
+        camera = mast_camera(self._config, posture, width_px, azimuth_rad)
+        return self._scene.picture(camera, ribbons)
+
+    def _posture_before(self, record: CycleRecord) -> Posture:
+        earlier = np.flatnonzero(self._playback.cycle < record.cycle)
+        return self._playback.posture(int(earlier[-1]))
+
+    # ------------------------------------------------------------------------------------- contents
+
+    def _places(self) -> F64:
+        return np.vstack([self._playback.poses[:, :2], [self._result.goal]])
+
+    def _cycle_at(self, way_m: float) -> CycleRecord | None:
+        if len(self._playback) < 2:
+            return None
+        index = int(np.searchsorted(self._playback.way_m, way_m))
+        return self._result.cycles[int(self._playback.cycle[max(index, 1)])]
+
+    def _lanes(self, poses: F64) -> list[F64]:
+        """Where the wheels of each side go."""
+        across = np.column_stack([-np.sin(poses[:, 2]), np.cos(poses[:, 2])])
+        return [poses[:, :2] + side * self._lane_m * across for side in (1.0, -1.0)]
+
+    def _track(self, way_m: float) -> list[Ribbon]:
+        """Ruts up to a way."""
+        driven = self._playback.poses[self._playback.way_m < way_m]
+        here = [np.interp(way_m, self._playback.way_m, c) for c in self._playback.poses.T]
+        lanes = self._lanes(np.vstack([driven, here]))
+        return [Ribbon(lanes, 0.9 * self._lane_width_m, "#2a1710", 0.32)]
+
+    def _line(self, poses: F64) -> list[Ribbon]:
+        """The whole way, to be seen from afar."""
+        line = [poses[:, :2]]
+        return [
+            Ribbon(self._lanes(poses), 0.9 * self._lane_width_m, "#2a1710", 0.32),
+            Ribbon(line, 0.26, "#201a18", 0.5),
+            Ribbon(line, 0.16, style.CHOSEN, 1.0),
+        ]
+
+    def _path(
+        self, record: CycleRecord | None, width_m: float = 0.09, hidden: bool = False
+    ) -> list[Ribbon]:
+        """The path that a cycle chose, with the lanes of its wheels, and the goal."""
+        goal = ring(self._result.goal, self._config.traverse.goal_tolerance_m)
+        ribbons = [Ribbon([goal], 0.09, style.GOAL, 0.9)]
+        if record is None or len(record.path) < 2:
+            return ribbons
+        path = in_truth(record, record.path)
+        line, lanes = [path[:, :2]], self._lanes(path)
+        ribbons.append(Ribbon(lanes, self._lane_width_m, style.CHOSEN, 0.30))
+        if hidden:
+            ribbons.append(Ribbon(lanes, 0.05, style.CHOSEN, 0.0, 0.35, dashed=True))
+            ribbons.append(Ribbon(line, width_m, style.CHOSEN, 0.0, 0.55, dashed=True))
+        ribbons.append(Ribbon(line, 1.7 * width_m, "#201a18", 0.5))
+        ribbons.append(Ribbon(line, width_m, style.CHOSEN))
+        return ribbons
+
+    def _zones(self) -> list[Ribbon]:
+        closed = [np.array([*polygon, polygon[0]]) for polygon in self._config.keep_out]
+        return [Ribbon(closed, 0.15, style.BAD, 0.8)] if closed else []
+
+    def _caption(self, way_m: float, record: CycleRecord | None) -> tuple[str, str]:
+        result, driven = self._result, self._playback.driven_m
+        driven_m = float(np.interp(way_m, self._playback.way_m, driven))
+        ended = way_m >= self._length_m
+        if record is None or ended:
+            left = f"{result.outcome.replace('_', ' ')}"
+            if result.faults:
+                left += f": {', '.join(result.faults)}"
+            left += f"   ·   {driven_m:.1f} m driven in {len(result.cycles)} cycles"
+        else:
+            left = (
+                f"cycle {record.cycle + 1} of {len(result.cycles)}   ·   "
+                f"{record.ace_evaluations} ACE evaluations   ·   {driven_m:.1f} m"
+            )
+        return left, result.terrain
+
+
+# ----------------------------------------------------------------------------------------- details
+
+
+def _captioned(image: Image.Image, left: str, right: str) -> Image.Image:
+    """A strip with text over the foot of a picture."""
+    width, height = image.size
+    strip = max(16, round(0.062 * height))
+    font = ImageFont.truetype(
+        Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", round(0.52 * strip)
+    )
+    shade = Image.new("RGB", (width, strip), style.INK)
+    foot = image.crop((0, height - strip, width, height))
+    image.paste(Image.blend(foot, shade, 0.72), (0, height - strip))
+    draw = ImageDraw.Draw(image)
+    middle, margin = height - 0.5 * strip, 0.5 * strip
+    draw.text((margin, middle), left, "#ffffff", font, anchor="lm")
+    draw.text((width - margin, middle), right, "#d9cfc8", font, anchor="rm")
+    return image
+
+
+def _save_mp4(path: Path, frames: Iterator[Image.Image], size_px: Size) -> None:
+    needs("av")
+    import av
+
+    with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as film:
+        stream = film.add_stream("libx264", rate=Fraction(FRAMES_PER_S))
+        stream.width, stream.height = size_px
+        stream.pix_fmt = "yuv420p"
+        stream.options = {"crf": "22", "preset": "medium"}
+        last: Image.Image | None = None
+        for last in frames:
+            film.mux(stream.encode(av.VideoFrame.from_image(last)))
+        if last is not None:
+            for _ in range(round(FRAMES_PER_S * LAST_FRAME_S)):
+                film.mux(stream.encode(av.VideoFrame.from_image(last)))
+        film.mux(stream.encode())

@@ -1,0 +1,187 @@
+"""The rover's shapes and joints for pictures, read from its URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from mlnav import _core
+from mlnav.sim import urdf
+from mlnav.viz.playback import Posture
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+
+_SIDES = 24
+"""Of a round thing's triangles."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A box or an upright cylinder about its middle, in its link's frame.
+
+    Attributes:
+        size_m: edges of the box; diameters and height of the cylinder.
+        round: whether it is a cylinder.
+        middle_m, rotation: where it is, (3,) and (3, 3).
+        colour: red, green, blue in [0, 1].
+    """
+
+    size_m: F64
+    round: bool
+    middle_m: F64
+    rotation: F64
+    colour: tuple[float, float, float]
+
+    @property
+    def triangles(self) -> tuple[F64, F64, I32]:
+        """Vertices and their normals in the link's frame, and triangles; edges stay sharp."""
+        vertices, normals, triangles = _cylinder() if self.round else _box()
+        turned = (vertices * (0.5 * self.size_m)) @ self.rotation.T + self.middle_m
+        return turned, normals @ self.rotation.T, triangles
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A part of the rover, and the joint of the same name that holds it.
+
+    Attributes:
+        parent: name of the link that it hangs on; None for the body.
+        at_m: the joint, in the parent's frame.
+        axis: that a positive angle turns about, (3,).
+    """
+
+    name: str
+    parent: str | None
+    at_m: F64
+    axis: F64
+    shapes: tuple[Shape, ...]
+
+    def turned(self, angle_rad: float) -> F64:
+        """(3, 3) rotation of the joint."""
+        return np.asarray(Rotation.from_rotvec(angle_rad * self.axis).as_matrix())
+
+
+class RoverParts:
+    """All links of a rover, parents first.
+
+    Raises:
+        WorldError: no rover can be built with this geometry.
+    """
+
+    def __init__(self, geometry: _core.RoverGeometry) -> None:
+        self.body_origin_m = np.array(urdf.body_origin_m(geometry))
+        robot = ElementTree.fromstring(urdf.rover_urdf(geometry))
+        colours = {
+            material.attrib["name"]: _numbers(material[0].attrib["rgba"])
+            for material in robot.findall("material")
+        }
+        joints = {joint.attrib["name"]: joint for joint in robot.findall("joint")}
+        self.links = [
+            _link(link, joints.get(link.attrib["name"]), colours) for link in robot.findall("link")
+        ]
+
+    def placed(self, posture: Posture) -> dict[str, tuple[F64, F64]]:
+        """(3, 3) rotation and (3,) place of every link's frame, world frame."""
+        angles = posture.joints_rad
+        frames: dict[str, tuple[F64, F64]] = {}
+        for link in self.links:
+            if link.parent is None:
+                frames[link.name] = (posture.rotation, posture.point(self.body_origin_m))
+            else:
+                rotation, at = frames[link.parent]
+                turned = rotation @ link.turned(angles[link.name])
+                frames[link.name] = (turned, rotation @ link.at_m + at)
+        return frames
+
+
+def joined(shapes: Iterable[Shape]) -> tuple[F64, F64, I32]:
+    """Vertices, normals and triangles of several shapes as one."""
+    vertices, normals, triangles, count = [], [], [], 0
+    for shape in shapes:
+        points, directions, corners = shape.triangles
+        vertices.append(points)
+        normals.append(directions)
+        triangles.append(corners + count)
+        count += len(points)
+    return np.concatenate(vertices), np.concatenate(normals), np.concatenate(triangles)
+
+
+def _link(
+    link: ElementTree.Element, joint: ElementTree.Element | None, colours: dict[str, F64]
+) -> Link:
+    name = link.attrib["name"]
+    shapes = tuple(_shape(visual, colours) for visual in link.findall("visual"))
+    if joint is None:
+        return Link(name, None, np.zeros(3), np.zeros(3), shapes)
+    at, axis = _only(joint, "origin").attrib["xyz"], _only(joint, "axis").attrib["xyz"]
+    parent = _only(joint, "parent").attrib["link"]
+    return Link(name, parent, _numbers(at), _numbers(axis), shapes)
+
+
+def _shape(visual: ElementTree.Element, colours: dict[str, F64]) -> Shape:
+    origin, shape = _only(visual, "origin"), _only(visual, "geometry")[0]
+    red, green, blue = colours[_only(visual, "material").attrib["name"]][:3]
+    if shape.tag == "box":
+        size = _numbers(shape.attrib["size"])
+    else:
+        diameter = 2.0 * float(shape.attrib["radius"])
+        size = np.array([diameter, diameter, float(shape.attrib["length"])])
+    return Shape(
+        size,
+        shape.tag == "cylinder",
+        _numbers(origin.attrib["xyz"]),
+        np.asarray(Rotation.from_euler("xyz", _numbers(origin.attrib["rpy"])).as_matrix()),
+        (float(red), float(green), float(blue)),
+    )
+
+
+def _only(element: ElementTree.Element, tag: str) -> ElementTree.Element:
+    found = element.find(tag)
+    assert found is not None
+    return found
+
+
+def _numbers(text: str) -> F64:
+    return np.array([float(number) for number in text.split()])
+
+
+def _box() -> tuple[F64, F64, I32]:
+    """A cube of edge 2 about the origin, four vertices a face."""
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], np.float64)
+    vertices, normals = [], []
+    for axis in range(3):
+        for sign in (1.0, -1.0):
+            face = np.empty((4, 3))
+            face[:, axis] = sign
+            face[:, (axis + 1) % 3], face[:, (axis + 2) % 3] = corners[:: int(sign)].T
+            vertices.append(face)
+            normals.append(np.tile(sign * np.eye(3)[axis], (4, 1)))
+    first = 4 * np.arange(6)[:, None, None]
+    triangles = (first + np.array([(0, 1, 2), (0, 2, 3)])).reshape(-1, 3).astype(np.int32)
+    return np.concatenate(vertices), np.concatenate(normals), triangles
+
+
+def _cylinder() -> tuple[F64, F64, I32]:
+    """Of radius 1 and height 2 about the origin, along z."""
+    n = _SIDES
+    angle = 2.0 * np.pi / n * np.arange(n)
+    rim = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(n)])
+    up = np.array([0.0, 0.0, 1.0])
+    vertices = np.concatenate([rim + up, rim - up, rim + up, [up], rim - up, [-up]])
+    tile = np.tile(up, (n + 1, 1))
+    normals = np.concatenate([rim, rim, tile, -tile])
+    i, j = np.arange(n), (np.arange(n) + 1) % n
+    top, bottom = 2 * n, 3 * n + 1
+    triangles = [
+        np.stack([i, i + n, j + n], 1),
+        np.stack([i, j + n, j], 1),
+        np.stack([top + i, top + j, np.full(n, top + n)], 1),
+        np.stack([bottom + j, bottom + i, np.full(n, bottom + n)], 1),
+    ]
+    return vertices, normals, np.concatenate(triangles).astype(np.int32)

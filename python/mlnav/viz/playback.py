@@ -1,0 +1,214 @@
+"""A run played back: the rover's posture at every recorded state and between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mlnav.config import Config
+from mlnav.linkage import STATE
+from mlnav.sim.metrics import CycleRecord
+from mlnav.sim.urdf import STEERS, WHEELS
+from mlnav.sim.world import KinematicWorld, Pose, wrapped
+from mlnav.terrain import Terrain
+
+F64 = NDArray[np.float64]
+
+_TURN_M_PER_RAD = 1.1
+"""A turn in place takes the time of this way, about that of a corner wheel."""
+_STANDING_M = 1e-4
+"""Recorded states nearer to each other than this are of a turn in place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posture:
+    """Where a rover is and how its parts stand.
+
+    Attributes:
+        pose: x, y [m], heading [rad].
+        state: numbers of `linkage.STATE`.
+        steer_rad: of the steered wheels in the order of `urdf.STEERS`, left positive.
+        spin_rad: of the wheels in the order of `urdf.WHEELS`, forward positive.
+    """
+
+    pose: Pose
+    state: Mapping[str, float]
+    steer_rad: tuple[float, ...] = (0.0,) * len(STEERS)
+    spin_rad: tuple[float, ...] = (0.0,) * len(WHEELS)
+
+    @property
+    def origin_z_m(self) -> float:
+        """Height of the rover frame's origin."""
+        return self.state["origin_z_m"]
+
+    @property
+    def rotation(self) -> F64:
+        """(3, 3): the body's forward, left, up in columns, world frame."""
+        (ch, sh), (cr, sr), (cp, sp) = (
+            (math.cos(a), math.sin(a))
+            for a in (self.pose[2], self.state["roll_rad"], self.state["pitch_rad"])
+        )
+        turn = np.array([[ch, -sh, 0.0], [sh, ch, 0.0], [0.0, 0.0, 1.0]])
+        roll = np.array([[1.0, 0.0, 0.0], [0.0, cr, -sr], [0.0, sr, cr]])
+        nose_up = np.array([[cp, 0.0, -sp], [0.0, 1.0, 0.0], [sp, 0.0, cp]])
+        return np.asarray(turn @ roll @ nose_up)
+
+    def point(self, on_body: ArrayLike) -> F64:
+        """A point of the body (forward, left, up in the rover frame) in the world frame."""
+        origin = np.array([self.pose[0], self.pose[1], self.origin_z_m])
+        return np.asarray(self.rotation @ np.asarray(on_body, np.float64) + origin)
+
+    @property
+    def joints_rad(self) -> dict[str, float]:
+        """Angles of all joints of the rover's URDF, by name."""
+        differential = self.state["differential_rad"]
+        return {
+            "rocker_left": differential,
+            "rocker_right": -differential,
+            "bogie_left": self.state["bogie_left_rad"],
+            "bogie_right": self.state["bogie_right_rad"],
+            **dict(zip(STEERS, self.steer_rad, strict=True)),
+            **dict(zip(WHEELS, self.spin_rad, strict=True)),
+        }
+
+
+class Playback:
+    """A growing row of postures, from the start to the last state of the last cycle added.
+
+    States that are not finite are left out. Wheels are steered as commanded and turn with the way
+    that they go.
+
+    Attributes:
+        poses: (n, 3), headings unwrapped.
+        states: (n, 6), columns of `linkage.STATE`.
+        steer_rad: (n, 4).
+        spin_rad: (n, 6).
+        cycle: (n,) index of the cycle that led there; -1 at the start.
+        driven_m: (n,) way driven so far.
+        way_m: (n,) likewise, turns in place counted as a way.
+    """
+
+    def __init__(self, terrain: Terrain, config: Config, start: Pose) -> None:
+        model = config.rover_model()
+        self._wheels = model.wheel_plan()
+        self._radius_m = model.geometry.wheel_radius_m
+        corners = np.abs(self._wheels[:, 0]) > 0.0
+        self._corners = np.flatnonzero(corners)
+        placed = KinematicWorld(terrain, model).place(start)
+        state = np.array([float(placed.columns[name][0]) for name in STATE])
+        if not np.isfinite(state).all():
+            height = float(terrain.height(start[0], start[1]))
+            state = np.array([0.0] * 5 + [height if math.isfinite(height) else 0.0])
+        self.poses: F64 = np.array([start], np.float64)
+        self.states: F64 = state[None, :]
+        self.steer_rad: F64 = np.zeros((1, len(STEERS)))
+        self.spin_rad: F64 = np.zeros((1, len(WHEELS)))
+        self.cycle: NDArray[np.int64] = np.array([-1], np.int64)
+        self.driven_m: F64 = np.zeros(1)
+        self.way_m: F64 = np.zeros(1)
+
+    @classmethod
+    def of(
+        cls, terrain: Terrain, config: Config, start: Pose, cycles: Iterable[CycleRecord]
+    ) -> Playback:
+        """Of a whole run."""
+        playback = cls(terrain, config, start)
+        for record in cycles:
+            playback.add(record)
+        return playback
+
+    def __len__(self) -> int:
+        return len(self.poses)
+
+    def add(self, record: CycleRecord) -> None:
+        """Go on with the states of a further cycle."""
+        if not len(record.states):
+            return
+        states = np.column_stack([record.states.columns[name] for name in STATE])
+        known = np.isfinite(states).all(axis=1)
+        states, poses = states[known], record.states.poses[known].copy()
+        if not len(poses):
+            return
+        before = self.poses[-1]
+        poses[:, 2] = np.unwrap(np.concatenate([before[2:], poses[:, 2]]))[1:]
+        steps = np.diff(np.vstack([before, poses]), axis=0)
+        length, turned = np.hypot(steps[:, 0], steps[:, 1]), steps[:, 2]
+        turning = length < _STANDING_M
+        if record.turn_rad and not record.length_m:
+            turning[:] = True
+        steer = np.array([self._steering(record.curvature_per_m, bool(t)) for t in turning])
+        along = poses[:, 2] - 0.5 * turned
+        forward = steps[:, 0] * np.cos(along) + steps[:, 1] * np.sin(along)
+        left = -steps[:, 0] * np.sin(along) + steps[:, 1] * np.cos(along)
+        angle = np.zeros((len(poses), len(WHEELS)))
+        angle[:, self._corners] = steer
+        x, y = self._wheels.T
+        rolled = (forward[:, None] - y * turned[:, None]) * np.cos(angle)
+        rolled += (left[:, None] + x * turned[:, None]) * np.sin(angle)
+        spin = self.spin_rad[-1] + np.cumsum(rolled, axis=0) / self._radius_m
+        way = length + _TURN_M_PER_RAD * np.abs(turned) * turning
+        self.poses = np.vstack([self.poses, poses])
+        self.states = np.vstack([self.states, states])
+        self.steer_rad = np.vstack([self.steer_rad, steer])
+        self.spin_rad = np.vstack([self.spin_rad, spin])
+        self.cycle = np.append(self.cycle, np.full(len(poses), record.cycle))
+        self.driven_m = np.append(self.driven_m, self.driven_m[-1] + np.cumsum(length))
+        self.way_m = np.append(self.way_m, self.way_m[-1] + np.cumsum(way))
+
+    def posture(self, index: int) -> Posture:
+        """At a recorded state."""
+        return self._posture(
+            self.poses[index], self.states[index], self.steer_rad[index], self.spin_rad[index]
+        )
+
+    def at(self, way_m: float) -> Posture:
+        """Between recorded states, at a way from the start."""
+        return self._posture(
+            *(
+                np.array([np.interp(way_m, self.way_m, column) for column in table.T])
+                for table in (self.poses, self.states, self.steer_rad, self.spin_rad)
+            )
+        )
+
+    @staticmethod
+    def _posture(pose: F64, state: F64, steer: F64, spin: F64) -> Posture:
+        return Posture(
+            (float(pose[0]), float(pose[1]), wrapped(float(pose[2]))),
+            dict(zip(STATE, map(float, state), strict=True)),
+            tuple(map(float, steer)),
+            tuple(map(float, spin)),
+        )
+
+    def _steering(self, curvature_per_m: float, turning: bool) -> list[float]:
+        """Angles of the corner wheels, within 90 degrees, square to the middle of the turn."""
+        angles: list[float] = []
+        for x, y in self._wheels[self._corners]:
+            forward = -y if turning else 1.0 - curvature_per_m * y
+            left = x if turning else curvature_per_m * x
+            sign = -1.0 if forward < 0.0 else 1.0
+            angles.append(math.atan2(sign * left, sign * forward))
+        return angles
+
+    @property
+    def tilt_rad(self) -> F64:
+        """(n,) of the body's up axis against the vertical."""
+        roll, pitch = (
+            self.states[:, STATE.index("roll_rad")],
+            self.states[:, STATE.index("pitch_rad")],
+        )
+        return np.asarray(np.arccos(np.clip(np.cos(roll) * np.cos(pitch), -1.0, 1.0)))
+
+
+def in_truth(record: CycleRecord, poses: F64) -> F64:
+    """(n, 3) poses that a cycle planned, in the frame it believed in, where they truly are."""
+    if record.pose == record.believed:
+        return poses
+    turned = record.pose[2] - record.believed[2]
+    c, s = math.cos(turned), math.sin(turned)
+    x, y = poses[:, 0] - record.believed[0], poses[:, 1] - record.believed[1]
+    return np.column_stack([record.pose[0] + c * x - s * y, record.pose[1] + s * x + c * y,
+                            poses[:, 2] + turned])  # fmt: skip

@@ -1,0 +1,431 @@
+"""A run as a Rerun recording (extra `viz`), written as it goes: what was seen, planned and driven.
+
+Time runs along two lines: `cycle`, and `way_mm`, the way driven in millimetres with turns in place
+counted as a way. What a cycle saw and planned stands at the way where it began.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.colors import to_rgb
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.spatial.transform import Rotation
+
+from mlnav.config import Config
+from mlnav.core import HeightMap, as_float32
+from mlnav.linkage import STATE
+from mlnav.risk import RiskMap
+from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
+from mlnav.sim.navigator import Cycle, Navigator
+from mlnav.sim.world import Pose
+from mlnav.terrain import Terrain
+from mlnav.viz import style
+from mlnav.viz.film import needs
+from mlnav.viz.ground import Mesh, ground_colours, ground_mesh
+from mlnav.viz.model import Link, RoverParts, joined
+from mlnav.viz.playback import Playback, in_truth
+from mlnav.viz.scene import ring
+
+F64 = NDArray[np.float64]
+
+_GROUND_VERTICES, _TEXTURE_PX = 60_000, 1280
+_LOCAL_VERTICES = 6_000
+_ABOVE_M = 0.06
+"""Lines and risk are drawn this much above the ground."""
+
+_VERDICTS = {  # entity: number of `path_verdicts`, colour, points of a line
+    "failed": (2, "#d62455d0", 24),
+    "not_tried": (0, "#ffffff50", 7),
+    "not_ranked": (3, "#1c161440", 7),
+}
+_NOTHING_RANKED = ("start_unsafe", "goal_reached")
+"""Outcomes of cycles that end before there are candidates."""
+_SERIES = {  # entity under telemetry/: name, colour
+    "evaluations/ace": ("ACE evaluations", "#e0622b"),
+    "evaluations/floor": ("floor", "#19a39b"),
+    "attitude/tilt_deg": ("tilt (deg)", "#a9543a"),
+    "attitude/bogie_left_deg": ("left bogie (deg)", "#c9a227"),
+    "attitude/bogie_right_deg": ("right bogie (deg)", "#8c6d5a"),
+    "attitude/differential_deg": ("differential (deg)", "#3b4a8c"),
+    "clearance/clearance_m": ("clearance (m)", "#12a594"),
+    "localization/error_m": ("position error (m)", "#d62455"),
+}
+
+
+class Recording:
+    """Writes a recording; an observer of `traverse`.
+
+    The file can be read at any time: each cycle is on the disk's side when its call returns.
+
+    Args:
+        path: of the `.rrd` file.
+        terrain: the ground.
+        config: of the run.
+        start: where the rover is put down.
+        goal: x, y [m].
+
+    Raises:
+        VizError: rerun-sdk is missing.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        terrain: Terrain,
+        config: Config,
+        start: Pose,
+        goal: tuple[float, float],
+    ) -> None:
+        needs("rerun")
+        import rerun as rr
+
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self._rr: Any = rr
+        self._terrain, self._config = terrain, config
+        self._playback = Playback(terrain, config, start)
+        self._parts = RoverParts(config.rover.to_core())
+        self._links = _paths(self._parts.links)
+        self._cycles = 0
+        self._stream: Any = rr.RecordingStream("mlnav")
+        rr.set_log_time_enabled(False, recording=self._stream)  # nothing of the clock is kept
+        self._stream.save(Path(path), default_blueprint=_blueprint())
+        self._log_ground()
+        self._log_rover()
+        self._log_ends(start, goal)
+        for name, (label, colour) in _SERIES.items():
+            self._static(f"telemetry/{name}", rr.SeriesLines(names=label, colors=_rgba(colour)))
+        self._send_states(0)
+        self._stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the file."""
+        self._stream.flush()
+        self._stream.disconnect()
+
+    def __call__(self, record: CycleRecord, navigator: Navigator, cycle: Cycle) -> None:
+        """Add a cycle that is over."""
+        self._now(record.cycle, float(self._playback.way_m[-1]))
+        self._log_sight(record, cycle)
+        self._log_plan(record, navigator)
+        self._scalar("evaluations/ace", record.ace_evaluations)
+        self._scalar("evaluations/floor", record.ace_floor)
+        self._scalar("localization/error_m", math.dist(record.pose[:2], record.believed[:2]))
+        first = len(self._playback)
+        self._playback.add(record)
+        self._send_states(first)
+        self._now(record.cycle, float(self._playback.way_m[-1]))
+        self._log_track()
+        self._log_words(record)
+        self._cycles = record.cycle + 1
+        self._stream.flush()
+
+    def finish(self, result: TraverseResult) -> None:
+        """Add how the run ended."""
+        self._now(max(self._cycles - 1, 0), float(self._playback.way_m[-1]))
+        text = f"{result.outcome}: {OUTCOMES.get(result.outcome, '')}"
+        if result.faults:
+            text += f" ({', '.join(result.faults)})"
+        text += f"; {result.driven_m:.1f} m driven in {len(result.cycles)} cycles"
+        self._say(text, "INFO" if result.success else "ERROR")
+        self._stream.flush()
+
+    # -------------------------------------------------------------------------------- what stays
+
+    def _log_ground(self) -> None:
+        terrain = self._terrain
+        mesh = ground_mesh(terrain, terrain.extent_m, _GROUND_VERTICES)
+        texture = Image.fromarray(ground_colours(terrain))
+        texture.thumbnail((_TEXTURE_PX, _TEXTURE_PX))
+        x_min, x_max, y_min, y_max = terrain.extent_m
+        at = (mesh.vertices[:, :2] - (x_min, y_min)) / (x_max - x_min, y_max - y_min)
+        self._static(
+            "ground",
+            self._rr.Mesh3D(
+                vertex_positions=mesh.vertices,
+                triangle_indices=mesh.triangles,
+                vertex_texcoords=at.astype(np.float32),
+                albedo_texture=np.asarray(texture),
+            ),
+        )
+        self._static("/", self._rr.ViewCoordinates.RIGHT_HAND_Z_UP)
+
+    def _log_rover(self) -> None:
+        for link in self._parts.links:
+            vertices, normals, triangles = joined(link.shapes)
+            colours = [
+                np.tile(np.round(255.0 * np.array(shape.colour)), (len(shape.triangles[0]), 1))
+                for shape in link.shapes
+            ]
+            self._static(
+                self._links[link.name],
+                self._rr.Mesh3D(
+                    vertex_positions=vertices.astype(np.float32),
+                    vertex_normals=normals.astype(np.float32),
+                    triangle_indices=triangles,
+                    vertex_colors=np.concatenate(colours).astype(np.uint8),
+                ),
+            )
+
+    def _log_ends(self, start: Pose, goal: tuple[float, float]) -> None:
+        rr, radius_m = self._rr, self._config.traverse.goal_tolerance_m
+        circle = self._laid(ring(goal, radius_m))
+        foot = circle.mean(axis=0)
+        strips = [circle, np.array([foot, np.add(foot, (0.0, 0.0, 2.2))])]
+        self._static("goal", rr.LineStrips3D(strips, colors=_rgba(style.GOAL), radii=0.05))
+        self._static("start", rr.Points3D(self._laid(np.array([start[:2]])), radii=0.15,
+                                          colors=_rgba(style.START)))  # fmt: skip
+        zones = [self._laid(np.array([*p, p[0]])) for p in self._config.keep_out]
+        if zones:
+            self._static("keep_out", rr.LineStrips3D(zones, colors=_rgba(style.BAD), radii=0.06))
+
+    # -------------------------------------------------------------------------------- what moves
+
+    def _send_states(self, first: int) -> None:
+        """Transforms and attitude of the states from an index on."""
+        playback, rr = self._playback, self._rr
+        count = len(playback) - first
+        if not count:
+            return
+        postures = [playback.posture(i) for i in range(first, len(playback))]
+        index = [
+            rr.TimeColumn("cycle", sequence=np.maximum(playback.cycle[first:], 0)),
+            rr.TimeColumn("way_mm", sequence=_mm(playback.way_m[first:])),
+        ]
+        for link in self._parts.links:
+            if link.parent is None:
+                turned = np.array([p.rotation for p in postures])
+                at = np.array([p.point(self._parts.body_origin_m) for p in postures])
+            else:
+                turned = np.array([link.turned(p.joints_rad[link.name]) for p in postures])
+                at = np.tile(link.at_m, (count, 1))
+            quaternions = Rotation.from_matrix(turned).as_quat().astype(np.float32)
+            columns = rr.Transform3D.columns(
+                translation=at.astype(np.float32), quaternion=quaternions
+            )
+            self._stream.send_columns(self._links[link.name], index, columns)
+        angles = {"tilt": playback.tilt_rad[first:]}
+        for joint in ("bogie_left", "bogie_right", "differential"):
+            angles[joint] = playback.states[first:, STATE.index(f"{joint}_rad")]
+        for name, angle in angles.items():
+            columns = rr.Scalars.columns(scalars=np.degrees(angle))
+            self._stream.send_columns(f"telemetry/attitude/{name}_deg", index, columns)
+
+    def _log_track(self) -> None:
+        line = self._laid(self._playback.poses[:, :2])
+        self._log("track", self._rr.LineStrips3D([line], colors=_rgba("#3a2016"), radii=0.05))
+
+    # ------------------------------------------------------------------- what a cycle made of it
+
+    def _log_sight(self, record: CycleRecord, cycle: Cycle) -> None:
+        rr, local, risk = self._rr, cycle.local_map, cycle.risk
+        seen = _mesh_of(local)
+        self._log(
+            "local_map",
+            rr.Clear(recursive=False)
+            if seen is None
+            else rr.Mesh3D(
+                vertex_positions=_moved(record, seen.vertices),
+                triangle_indices=seen.triangles,
+                vertex_colors=_by_height(seen.vertices[:, 2]),
+            ),
+        )
+        priced = None if risk is None else _risk_mesh(risk, local)
+        if priced is None:
+            self._log("risk", rr.Clear(recursive=False))
+            return
+        mesh, values = priced
+        self._log(
+            "risk",
+            rr.Mesh3D(
+                vertex_positions=_moved(record, mesh.vertices),
+                triangle_indices=mesh.triangles,
+                vertex_colors=np.round(255 * style.SHARE(1.0 - values)[:, :3]).astype(np.uint8),
+            ),
+        )
+
+    def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
+        rr, planner = self._rr, navigator.planner
+        ranked = record.outcome not in _NOTHING_RANKED
+        verdicts = planner.path_verdicts() if ranked else np.empty(0, np.uint8)
+        for name, (verdict, colour, points) in _VERDICTS.items():
+            paths = [
+                _thinned(planner.path_poses(int(i)), points)
+                for i in np.flatnonzero(verdicts == verdict)
+            ]
+            poses = np.concatenate(paths) if paths else np.empty((0, 3))
+            ends = np.cumsum([len(path) for path in paths])[:-1]
+            lines = np.split(self._laid(in_truth(record, poses)[:, :2]), ends) if paths else []
+            strips = rr.LineStrips3D(lines, colors=_rgba(colour), radii=0.012)
+            self._log(f"plan/candidates/{name}", strips)
+        path = self._laid(in_truth(record, record.path)[:, :2])
+        chosen = [path] if len(path) > 1 else []
+        self._log("plan/chosen", rr.LineStrips3D(chosen, colors=_rgba(style.CHOSEN), radii=0.05))
+
+    def _log_words(self, record: CycleRecord) -> None:
+        text = (
+            f"cycle {record.cycle + 1}: {record.outcome}, {record.ace_evaluations} ACE evaluations,"
+            f" {record.paths_tried} of {record.paths_finite} paths tried"
+        )
+        faults = record.faults or record.start_faults
+        if faults:
+            text += f"; {', '.join(faults)}"
+        if record.ending is not None:
+            text += f"; {record.ending}"
+        fine = record.outcome in ("path", "goal_reached") and record.ending is None
+        self._say(text, "INFO" if fine else "WARN")
+        for event in record.events:
+            self._say(event, "WARN")
+        if record.clearance_min_m is not None:
+            self._scalar("clearance/clearance_m", record.clearance_min_m)
+
+    # ------------------------------------------------------------------------------------ details
+
+    def _now(self, cycle: int, way_m: float) -> None:
+        self._stream.set_time("cycle", sequence=cycle)
+        self._stream.set_time("way_mm", sequence=round(1000.0 * way_m))
+
+    def _log(self, entity: str, what: Any) -> None:
+        self._stream.log(entity, what)
+
+    def _static(self, entity: str, what: Any) -> None:
+        self._stream.log(entity, what, static=True)
+
+    def _scalar(self, name: str, value: float) -> None:
+        self._log(f"telemetry/{name}", self._rr.Scalars(float(value)))
+
+    def _say(self, text: str, level: str) -> None:
+        self._log("log", self._rr.TextLog(text, level=level))
+
+    def _laid(self, xy: F64) -> F64:
+        """(n, 3) points just above the ground; where there is none, as high as the rover."""
+        z = self._terrain.height(xy[:, 0], xy[:, 1])
+        stands_m = float(self._playback.states[-1, -1])
+        return np.column_stack([xy, np.nan_to_num(z, nan=stands_m) + _ABOVE_M])
+
+
+def _paths(links: Sequence[Link]) -> dict[str, str]:
+    """Entity of each link, under its parent's."""
+    paths: dict[str, str] = {}
+    for link in links:
+        above = "rover" if link.parent is None else paths[link.parent]
+        paths[link.name] = f"{above}/{link.name}"
+    return paths
+
+
+def _mm(way_m: F64) -> NDArray[np.int64]:
+    return np.asarray(np.round(1000.0 * way_m), np.int64)
+
+
+def _rgba(colour: str) -> tuple[int, ...]:
+    opacity = int(colour[7:9], 16) if len(colour) == 9 else 255
+    return (*(round(255 * v) for v in to_rgb(colour[:7])), opacity)
+
+
+def _thinned(poses: F64, points: int) -> F64:
+    """At most so many poses of a path, its turn in place left out, first and last kept."""
+    moving = np.flatnonzero((poses[:, :2] != poses[0, :2]).any(axis=1))
+    poses = poses[moving[0] - 1 :] if moving.size else poses[-1:]
+    kept = np.unique(np.linspace(0, len(poses) - 1, points).round().astype(int))
+    return np.asarray(poses[kept])
+
+
+def _mesh_of(local: HeightMap) -> Mesh | None:
+    """A coarse mesh of what is known of a local map."""
+    if not np.isfinite(local.z).any():
+        return None
+    mesh = ground_mesh(
+        Terrain(local.z, local.resolution_m, local.origin_m), local.extent_m, _LOCAL_VERTICES
+    )
+    return mesh if len(mesh.triangles) else None
+
+
+def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
+    """The worst risk over headings, laid over the local map, and its value at each vertex."""
+    worst = np.where(np.isfinite(risk.p), risk.p, -1.0).max(axis=0)  # -1: nothing is known
+    step = max(1, math.ceil(math.sqrt(worst.size / _LOCAL_VERTICES)))
+    rows, columns = (n // step for n in worst.shape)
+    blocks = worst[: rows * step, : columns * step].reshape(rows, step, columns, step)
+    values = blocks.max(axis=(1, 3))
+    size_m = step * risk.resolution_m
+    x0, y0 = (corner + 0.5 * (size_m - risk.resolution_m) for corner in risk.origin_m)
+    x, y = np.meshgrid(x0 + size_m * np.arange(columns), y0 + size_m * np.arange(rows))
+    heights = local.grid.heights(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
+    heights = np.where(values >= 0.0, heights + _ABOVE_M, np.nan)
+    if not np.isfinite(heights).any():
+        return None
+    blocks_map = Terrain(as_float32("risk", heights, 2), size_m, (x0, y0))
+    mesh = ground_mesh(blocks_map, blocks_map.extent_m, heights.size)
+    if not len(mesh.triangles):
+        return None
+    column = np.round((mesh.vertices[:, 0] - x0) / size_m).astype(int)
+    row = np.round((mesh.vertices[:, 1] - y0) / size_m).astype(int)
+    return mesh, np.asarray(values[row, column], np.float64)
+
+
+def _moved(record: CycleRecord, vertices: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Places in the frame that a cycle believed in, where they truly are."""
+    poses = np.column_stack([vertices[:, :2], np.zeros(len(vertices))])
+    z = vertices[:, 2] - record.believed_z_error_m
+    return np.column_stack([in_truth(record, poses)[:, :2], z]).astype(np.float32)
+
+
+def _by_height(z: NDArray[np.float32]) -> NDArray[np.uint8]:
+    low, high = np.percentile(z, [1.0, 99.0])
+    share = np.clip((z - low) / max(float(high - low), 0.5), 0.0, 1.0)
+    return np.asarray(np.round(255.0 * style.ELEVATION(share)[:, :3]), np.uint8)
+
+
+def _blueprint() -> Any:
+    import rerun.blueprint as rrb
+
+    def curves(name: str, group: str) -> Any:
+        return rrb.TimeSeriesView(origin=f"/telemetry/{group}", name=name)
+
+    traverse = rrb.Spatial3DView(
+        name="Traverse",
+        contents=["/ground", "/rover/**", "/goal", "/start", "/keep_out", "/track", "/plan/chosen"],
+        eye_controls=rrb.EyeControls3D(tracking_entity="/rover/body"),
+        line_grid=False,
+    )
+    planned = rrb.Spatial3DView(
+        name="Seen and planned",
+        contents=["/local_map", "/risk", "/plan/**", "/rover/**", "/goal"],
+        eye_controls=rrb.EyeControls3D(tracking_entity="/rover/body"),
+        line_grid=False,
+    )
+    telemetry = rrb.Tabs(
+        curves("ACE evaluations", "evaluations"),
+        curves("Attitude", "attitude"),
+        curves("Clearance", "clearance"),
+        curves("Position error", "localization"),
+    )
+    return rrb.Blueprint(
+        rrb.Horizontal(
+            rrb.Vertical(
+                traverse, rrb.TextLogView(origin="/log", name="Log"), row_shares=[4.0, 1.0]
+            ),
+            rrb.Vertical(planned, telemetry, row_shares=[3.0, 2.0]),
+            column_shares=[3.0, 2.0],
+        ),
+        rrb.TimePanel(timeline="way_mm", fps=1000.0),
+        collapse_panels=True,
+    )

@@ -1,0 +1,488 @@
+"""A scene in three dimensions: ground, rover and marks, and pictures of it.
+
+PyBullet's software renderer (extra `viz`) finds what is seen at each pixel and how far away, and
+lights the rover; the ground's colours, the rover's shadow, haze and sky come from here. The scene
+has a client of its own, in which nothing moves by itself: pictures change no physics.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import to_rgb
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageDraw
+from scipy import ndimage
+from scipy.spatial.transform import Rotation
+
+from mlnav import _core
+from mlnav.terrain import Terrain
+from mlnav.viz import style
+from mlnav.viz.camera import Camera
+from mlnav.viz.ground import Bounds, GroundColours, ground_tiles, sun
+from mlnav.viz.model import RoverParts, Shape, joined
+from mlnav.viz.playback import Posture
+from mlnav.viz.relief import filled
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+Colour = tuple[float, float, float]
+"""Red, green, blue in [0, 1]."""
+
+_WHITE: Colour = (1.0, 1.0, 1.0)
+
+SKY, GROUND, ROVER, MARK = 0, 1, 2, 3
+"""What a pixel shows."""
+
+_FAR_M = 600.0
+_NEAR_GROUND_M = 14.0
+"""Around the points of interest, ground is drawn with all its cells."""
+_NEAR_VERTICES, _FAR_VERTICES = 110_000, 40_000
+
+_HAZE = np.array([222, 187, 150], np.float32)
+_ZENITH = np.array([170, 124, 92], np.float32)
+_HAZE_M = 190.0
+"""Over which haze takes most of the contrast."""
+_UNKNOWN = np.array([92, 84, 80], np.float32)
+"""What is seen through holes in the map."""
+
+_LIKE_M = 12.0
+"""Over which the plain beyond the map loses the colours of its edge."""
+GOAL_POLE_M, GOAL_BALL_M = 2.2, 0.16
+
+_SHADOW_PX, _SHADOW_HALF_M, _SHADOW_FROM_M = 384, 2.6, 60.0
+_SHADOW_DARK = 0.55
+_LAID_M = 0.03
+"""Ribbons lie this much above the ground."""
+_PIECE_M, _DASH = 0.1, 2
+"""Ribbons are made of such pieces, dashes of so many."""
+_HIDDEN_BY_M = 0.12
+"""A ribbon this much behind what is seen is hidden."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ribbon:
+    """Bands along lines on the ground.
+
+    Attributes:
+        lines_m: (n, 2) points of each, world frame.
+        width_m: of the bands.
+        colour: in matplotlib's words.
+        opacity: where it is seen.
+        hidden_opacity: where something is before it.
+        dashed: with gaps.
+    """
+
+    lines_m: Sequence[F64]
+    width_m: float
+    colour: str
+    opacity: float = 1.0
+    hidden_opacity: float = 0.0
+    dashed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture, and what it shows in each of the finer pixels that it was made from.
+
+    Attributes:
+        image: as seen by `camera`.
+        depth_m: (h, w) along the camera's axis; infinite in the sky.
+        kind: (h, w): SKY, GROUND, ROVER or MARK.
+        camera: that the picture was ordered for.
+    """
+
+    image: Image.Image
+    depth_m: F32
+    kind: NDArray[np.uint8]
+    camera: Camera
+
+    def hidden(self, points_m: ArrayLike) -> NDArray[np.bool_]:
+        """(n,): whether something is seen before (n, 3) points, or they are out of the picture."""
+        height, width = self.depth_m.shape
+        seen = self.camera.enlarged(width / self.camera.size_px[0]).project(points_m)
+        with np.errstate(invalid="ignore"):
+            column, row = np.floor(seen[:, 0]), np.floor(seen[:, 1])
+            inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        hidden = ~inside
+        at = np.flatnonzero(inside)
+        depth = self.depth_m[row[at].astype(int), column[at].astype(int)]
+        hidden[at] = seen[at, 2] > depth + _HIDDEN_BY_M
+        return np.asarray(hidden, np.bool_)
+
+
+class Scene:
+    """Ground, a rover and marks, to be looked at.
+
+    Args:
+        terrain: the ground; none of it is drawn where it is unknown.
+        geometry: of the rover.
+        points_m: (n, 2) places around which the ground is drawn in full; the whole map by default.
+
+    Raises:
+        VizError: pybullet is missing.
+    """
+
+    def __init__(
+        self, terrain: Terrain, geometry: _core.RoverGeometry, points_m: ArrayLike | None = None
+    ) -> None:
+        self._terrain = terrain
+        self._filled_z = filled(terrain.z).astype(np.float32)
+        self._plain_m = _plain_height(terrain)
+        near = _near(terrain, points_m)
+        self._colours = GroundColours(terrain, near)
+        self._stage, self._sun_stage = _Stage(), _Stage()
+        for tile in ground_tiles(terrain, near, _NEAR_VERTICES, _FAR_VERTICES):
+            up = np.tile([0.0, 0.0, 1.0], (len(tile.vertices), 1))
+            self._stage.add(tile.vertices, up, tile.triangles)
+        self._parts = RoverParts(geometry)
+        self._rovers = [_Rover(stage, self._parts) for stage in (self._stage, self._sun_stage)]
+        self._middle_m = np.zeros(3)
+
+    def close(self) -> None:
+        """Let the renderer go; the scene cannot be used afterwards."""
+        self._stage.close()
+        self._sun_stage.close()
+
+    def pose(self, posture: Posture) -> None:
+        """Put the rover there."""
+        self._middle_m = posture.point(self._parts.body_origin_m)
+        frames = self._parts.placed(posture)
+        for rover in self._rovers:
+            rover.put(frames)
+
+    def add_goal(self, goal_m: tuple[float, float]) -> None:
+        """A pole with a ball on top at (x, y)."""
+        z = float(self._terrain.height(*goal_m))
+        foot = np.array([*goal_m, z if math.isfinite(z) else self._plain_m])
+        colour: Colour = to_rgb(style.GOAL)
+        up = np.array([0.0, 0.0, GOAL_POLE_M])
+        pole = Shape(np.array([0.07, 0.07, GOAL_POLE_M]), True, 0.5 * up, np.eye(3), colour)
+        (body,) = self._stage.add_shapes([pole])
+        self._stage.move(body, np.eye(3), foot)
+        self._stage.move(self._stage.add_ball(GOAL_BALL_M, colour), np.eye(3), foot + up)
+
+    def picture(
+        self, camera: Camera, ribbons: Iterable[Ribbon] = (), oversampling: float = 2.0
+    ) -> Picture:
+        """Look at the scene; made in finer pixels and averaged."""
+        fine = camera.enlarged(oversampling)
+        rgb, depth, kind = self._seen(fine)
+        canvas = rgb.reshape(-1, 3).astype(np.float32)
+        self._paint_ground(canvas, fine, depth, kind)
+        self._paint_sky(canvas, fine, kind)
+        marks = np.flatnonzero(kind == MARK)  # which glow
+        canvas[marks] += 0.6 * (255.0 * np.array(to_rgb(style.GOAL), np.float32) - canvas[marks])
+        depth[kind == SKY] = np.inf
+        for ribbon in ribbons:
+            self._paint_ribbon(canvas, fine, depth, ribbon)
+        image = Image.fromarray(
+            np.clip(canvas + 0.5, 0.0, 255.0).astype(np.uint8).reshape(rgb.shape)
+        )
+        if image.size != camera.size_px:
+            image = image.resize(camera.size_px, Image.Resampling.HAMMING)
+        return Picture(image, depth, kind, camera)
+
+    def _seen(self, camera: Camera) -> tuple[NDArray[np.uint8], F32, NDArray[np.uint8]]:
+        """Colours of rover and marks, depth, and kind of what is at each pixel."""
+        rgb, buffer, bodies = self._stage.render(camera)
+        kind = np.full(bodies.shape, MARK, np.uint8)
+        kind[bodies <= self._rovers[0].bodies[-1]] = ROVER
+        kind[bodies < self._rovers[0].bodies[0]] = GROUND  # which was added first
+        kind[bodies < 0] = SKY
+        near, far = np.float32(camera.near_m), np.float32(_FAR_M)
+        return rgb, far * near / (far - (far - near) * buffer), kind
+
+    # ----------------------------------------------------------------------------------- painting
+
+    def _paint_ground(
+        self, canvas: F32, camera: Camera, depth: F32, kind: NDArray[np.uint8]
+    ) -> None:
+        at = np.flatnonzero(kind == GROUND)
+        if not at.size:
+            return
+        x, y, z = self._places(camera, at, depth.reshape(-1)[at])
+        distance = np.sqrt(sum((v - np.float32(e)) ** 2
+                               for v, e in zip((x, y, z), camera.eye_m, strict=True)))  # fmt: skip
+        # Seen at a low angle a pixel covers a long strip; between its length and its width.
+        slant = np.sqrt(distance / np.maximum(np.float32(camera.eye_m[2]) - z, 0.05 * distance))
+        colours = self._colours.at(x, y, distance * np.float32(camera.pixel_rad) * slant)
+        colours *= self._sunlit(x, y, z)[:, None]
+        canvas[at] = _hazed(colours, distance)
+
+    def _places(self, camera: Camera, at: NDArray[np.intp], depth: F32) -> tuple[F32, F32, F32]:
+        """x, y, z of what is seen at pixels of a flat picture."""
+        width, height = camera.size_px
+        (across, up), (right, above, forward) = camera.half, camera.axes
+        u = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * across
+        v = (1.0 - (np.arange(height) + 0.5) / height * 2.0) * up
+        row, column = np.divmod(at, width)
+        u_at, v_at = u.astype(np.float32)[column] * depth, v.astype(np.float32)[row] * depth
+        x, y, z = (
+            np.float32(camera.eye_m[i])
+            + u_at * np.float32(right[i])
+            + v_at * np.float32(above[i])
+            + depth * np.float32(forward[i])
+            for i in range(3)
+        )
+        return x, y, z
+
+    def _sunlit(self, x: F32, y: F32, z: F32) -> F32:
+        """Light at places of the ground: less where the rover is before the sun."""
+        middle, half = self._middle_m, _SHADOW_HALF_M
+        away = _SHADOW_FROM_M
+        sight = Camera.looking(
+            middle + away * sun(),
+            middle,
+            (_SHADOW_PX, _SHADOW_PX),
+            2.0 * math.degrees(math.atan2(half, away)),
+            away - 2.0 * half,
+        )
+        _, _, bodies = self._sun_stage.render(sight)
+        mask = Image.fromarray(np.where(bodies >= 0, 255, 0).astype(np.uint8))
+        soft = (_SHADOW_PX // 3, _SHADOW_PX // 3)
+        blurred = np.asarray(
+            mask.resize(soft, Image.Resampling.BOX).resize(mask.size, Image.Resampling.BILINEAR),
+            np.float32,
+        )
+        scale = _SHADOW_PX / (2.0 * half)
+        dx, dy, dz = (v - np.float32(m) for v, m in zip((x, y, z), middle, strict=True))
+        right, up = sight.axes[0].astype(np.float32), sight.axes[1].astype(np.float32)
+        column = (dx * right[0] + dy * right[1] + dz * right[2] + half) * scale
+        row = (half - dx * up[0] - dy * up[1] - dz * up[2]) * scale
+        near = np.flatnonzero((np.abs(column - half * scale) < half * scale)
+                              & (np.abs(row - half * scale) < half * scale))  # fmt: skip
+        shade = ndimage.map_coordinates(
+            blurred, np.stack([row[near], column[near]]) - 0.5, order=1, mode="nearest"
+        )
+        light = np.ones(len(x), np.float32)
+        light[near] -= (_SHADOW_DARK / 255.0) * shade
+        return light
+
+    def _paint_sky(self, canvas: F32, camera: Camera, kind: NDArray[np.uint8]) -> None:
+        at = np.flatnonzero(kind == SKY)
+        if not at.size:
+            return
+        x, y, z = self._places(camera, at, np.ones(len(at), np.float32))
+        dx, dy, dz = (v - np.float32(e) for v, e in zip((x, y, z), camera.eye_m, strict=True))
+        level = np.hypot(dx, dy)
+        height = np.clip(dz / np.maximum(level, 1e-6), 0.0, 1.0) ** np.float32(0.6)
+        colours = _HAZE + height[:, None] * (_ZENITH - _HAZE)
+        below = np.flatnonzero(dz < -1e-4)
+        if below.size:
+            colours[below] = self._plain(camera, dx[below], dy[below], dz[below])
+        canvas[at] = colours
+
+    def _plain(self, camera: Camera, dx: F32, dy: F32, dz: F32) -> F32:
+        """A vague plain beyond the map, and what is seen through holes in it."""
+        eye = camera.eye_m.astype(np.float32)
+        (ny, nx), res = self._terrain.shape, np.float32(self._terrain.resolution_m)
+        x_min, x_max, y_min, y_max = map(np.float32, self._terrain.extent_m)
+        times = np.minimum(-max(float(eye[2]) - self._plain_m, 1.0) / dz, 1e4).astype(np.float32)
+        hole = np.zeros(len(times), np.bool_)
+        for _ in range(3):  # where the ray would meet the ground that is missing
+            x, y = eye[0] + times * dx, eye[1] + times * dy
+            at = np.flatnonzero((x >= x_min) & (x < x_max) & (y >= y_min) & (y < y_max))
+            row = np.minimum(((y[at] - y_min) / res).astype(np.int32), ny - 1)
+            column = np.minimum(((x[at] - x_min) / res).astype(np.int32), nx - 1)
+            hole[:] = False
+            hole[at] = np.isnan(self._terrain.z[row, column])
+            drop = np.maximum(eye[2] - self._filled_z[row, column], 0.1)
+            times[at] = np.where(hole[at], -drop / dz[at], times[at])
+        # The map's own colours go on for a while, mirrored at its edges and out of focus.
+        inner_x = x_min + _mirrored(x - x_min, x_max - x_min)
+        inner_y = y_min + _mirrored(y - y_min, y_max - y_min)
+        beyond = np.hypot(x - np.clip(x, x_min, x_max), y - np.clip(y, y_min, y_max))
+        mean = self._colours.mean
+        likeness = np.exp(beyond * np.float32(-1.0 / _LIKE_M))[:, None]
+        colours = mean + likeness * (self._colours.vague(inner_x, inner_y) - mean)
+        distance = times * np.sqrt(dx * dx + dy * dy + dz * dz)
+        colours[hole] = _UNKNOWN
+        return _hazed(colours, distance)
+
+    def _paint_ribbon(self, canvas: F32, camera: Camera, depth: F32, ribbon: Ribbon) -> None:
+        pieces = [self._pieces(line, ribbon) for line in ribbon.lines_m]
+        if not pieces:
+            return
+        seen = camera.project(np.concatenate(pieces)).reshape(-1, 4, 3)
+        seen = seen[np.isfinite(seen).all(axis=(1, 2))]
+        low, high = seen[..., :2].min(axis=1), seen[..., :2].max(axis=1)
+        seen = seen[(high > 0.0).all(axis=1) & (low < camera.size_px).all(axis=1)]
+        if not len(seen):
+            return
+        # The pieces' own depth, drawn where they cover a part of the picture.
+        left, top = np.maximum(np.floor(seen[..., :2].min(axis=(0, 1))), 0).astype(int)
+        right, bottom = np.minimum(
+            np.ceil(seen[..., :2].max(axis=(0, 1))) + 1, camera.size_px
+        ).astype(int)
+        layer = Image.new("F", (right - left, bottom - top), 0.0)
+        draw = ImageDraw.Draw(layer)
+        for piece in seen[np.argsort(-seen[..., 2].mean(axis=1), kind="stable")]:
+            corners = piece[:, :2] - (left, top)
+            draw.polygon(corners.reshape(-1).tolist(), fill=float(piece[:, 2].mean()))
+        away = np.asarray(layer, np.float32)
+        row, column = np.nonzero(away)
+        at = (row + top) * camera.size_px[0] + column + left
+        hidden = away[row, column] > depth.reshape(-1)[at] + _HIDDEN_BY_M
+        share = np.where(hidden, ribbon.hidden_opacity, ribbon.opacity).astype(np.float32)
+        colour = 255.0 * np.array(to_rgb(ribbon.colour), np.float32)
+        canvas[at] += share[:, None] * (colour - canvas[at])
+
+    def _pieces(self, line: F64, ribbon: Ribbon) -> F64:
+        """(4 n, 3) corners of the pieces of a band."""
+        points = _evenly(np.asarray(line, np.float64)[:, :2])
+        if len(points) < 2:
+            return np.empty((0, 3))
+        along = np.gradient(points, axis=0)
+        along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-12)
+        aside = 0.5 * ribbon.width_m * np.column_stack([-along[:, 1], along[:, 0]])
+        left, right = (self._laid(points + edge, points) for edge in (aside, -aside))
+        pieces = np.stack([left[:-1], left[1:], right[1:], right[:-1]], axis=1)
+        if ribbon.dashed:
+            pieces = pieces[np.arange(len(pieces)) // _DASH % 2 == 0]
+        return pieces.reshape(-1, 3)
+
+    def _laid(self, xy: F64, middle: F64) -> F64:
+        """(n, 3) points just above the ground, as high as the middle's where there is none."""
+        z = self._terrain.height(xy[:, 0], xy[:, 1])
+        between = self._terrain.height(middle[:, 0], middle[:, 1])
+        z = np.where(np.isfinite(z), z, np.nan_to_num(between, nan=self._plain_m))
+        return np.column_stack([xy, z + _LAID_M])
+
+
+class VizError(ValueError):
+    """A picture cannot be made: which, and why."""
+
+
+def ring(centre_m: tuple[float, float], radius_m: float) -> F64:
+    """(n, 2) points of a circle, closed."""
+    angle = np.linspace(0.0, 2.0 * math.pi, 61)
+    return np.column_stack([centre_m[0] + radius_m * np.cos(angle),
+                            centre_m[1] + radius_m * np.sin(angle)])  # fmt: skip
+
+
+class _Stage:
+    """A client of the renderer, and the bodies that are put there."""
+
+    def __init__(self) -> None:
+        try:
+            import pybullet
+        except ImportError as fault:
+            raise VizError("pictures in 3D need pybullet: pip install 'mlnav[viz]'") from fault
+        self._bullet: Any = pybullet
+        self._client = int(pybullet.connect(pybullet.DIRECT))
+        self.close = weakref.finalize(self, pybullet.disconnect, self._client)
+
+    def add(self, vertices: Any, normals: Any, triangles: Any, colour: Colour = _WHITE) -> int:
+        """A body of triangles; returns its number."""
+        p = self._bullet
+        visual = p.createVisualShape(
+            p.GEOM_MESH,
+            vertices=vertices.tolist(),
+            normals=normals.tolist(),
+            indices=triangles.reshape(-1).tolist(),
+            rgbaColor=[*colour, 1.0],
+            physicsClientId=self._client,
+        )
+        return int(p.createMultiBody(0.0, -1, visual, physicsClientId=self._client))
+
+    def add_ball(self, radius_m: float, colour: Colour) -> int:
+        """A sphere; returns the body's number."""
+        p = self._bullet
+        visual = p.createVisualShape(
+            p.GEOM_SPHERE, radius=radius_m, rgbaColor=[*colour, 1.0], physicsClientId=self._client
+        )
+        return int(p.createMultiBody(0.0, -1, visual, physicsClientId=self._client))
+
+    def add_shapes(self, shapes: Iterable[Shape]) -> list[int]:
+        """A body for each colour of shapes in one frame; returns their numbers."""
+        by_colour: dict[Colour, list[Shape]] = {}
+        for shape in shapes:
+            by_colour.setdefault(shape.colour, []).append(shape)
+        return [self.add(*joined(group), colour) for colour, group in by_colour.items()]
+
+    def move(self, body: int, rotation: F64, at_m: F64) -> None:
+        """Put a body's frame somewhere."""
+        turned = Rotation.from_matrix(rotation).as_quat().tolist()
+        self._bullet.resetBasePositionAndOrientation(
+            body, at_m.tolist(), turned, physicsClientId=self._client
+        )
+
+    def render(self, camera: Camera) -> tuple[NDArray[np.uint8], F32, NDArray[np.int32]]:
+        """(h, w, 3) colours, (h, w) depth buffer and body at each pixel, -1 for none."""
+        p, eye, axes = self._bullet, camera.eye_m, camera.axes
+        across, up = (camera.near_m * tangent for tangent in camera.half)
+        _, _, rgba, depth, bodies = p.getCameraImage(
+            *camera.size_px,
+            p.computeViewMatrix(eye.tolist(), (eye + axes[2]).tolist(), axes[1].tolist()),
+            p.computeProjectionMatrix(-across, across, -up, up, camera.near_m, _FAR_M),
+            lightDirection=sun().tolist(),
+            lightColor=[1.0, 0.96, 0.90],
+            lightAmbientCoeff=0.60,
+            lightDiffuseCoeff=0.64,
+            lightSpecularCoeff=0.0,
+            shadow=0,
+            renderer=p.ER_TINY_RENDERER,
+            physicsClientId=self._client,
+        )
+        return rgba[..., :3], depth, bodies
+
+
+class _Rover:
+    """The rover's bodies on a stage."""
+
+    def __init__(self, stage: _Stage, parts: RoverParts) -> None:
+        self._stage = stage
+        self._bodies = {link.name: stage.add_shapes(link.shapes) for link in parts.links}
+        self.bodies = [body for bodies in self._bodies.values() for body in bodies]
+
+    def put(self, frames: Mapping[str, tuple[F64, F64]]) -> None:
+        """Move all parts."""
+        for name, bodies in self._bodies.items():
+            for body in bodies:
+                self._stage.move(body, *frames[name])
+
+
+def _evenly(points: F64) -> F64:
+    """Points along a line at most `_PIECE_M` apart, none of them twice."""
+    step = np.hypot(*np.diff(points, axis=0).T)
+    points = points[np.concatenate([[True], step > 1e-6])[: len(points)]]
+    step = step[step > 1e-6]
+    if len(points) < 2:
+        return points
+    way = np.concatenate([[0.0], np.cumsum(step)])
+    at = np.linspace(0.0, way[-1], math.ceil(way[-1] / _PIECE_M) + 1)
+    return np.column_stack([np.interp(at, way, column) for column in points.T])
+
+
+def _hazed(colours: F32, distance_m: F32) -> F32:
+    clear = np.exp(distance_m * np.float32(-1.0 / _HAZE_M))[:, None]
+    return np.asarray(_HAZE + clear * (colours - _HAZE))
+
+
+def _mirrored(along: F32, length: np.float32) -> F32:
+    """Places on a line of some length, which goes on as in two facing mirrors."""
+    folded = np.mod(along, 2.0 * length)
+    return np.asarray(np.minimum(folded, 2.0 * length - folded), np.float32)
+
+
+def _near(terrain: Terrain, points_m: ArrayLike | None) -> Bounds:
+    if points_m is None:
+        return terrain.extent_m
+    points = np.asarray(points_m, np.float64).reshape(-1, 2)
+    low, high = points.min(axis=0) - _NEAR_GROUND_M, points.max(axis=0) + _NEAR_GROUND_M
+    return float(low[0]), float(high[0]), float(low[1]), float(high[1])
+
+
+def _plain_height(terrain: Terrain) -> float:
+    """Of the plain beyond the map: low ground at its border."""
+    z = terrain.z
+    border = np.concatenate([z[0], z[-1], z[:, 0], z[:, -1]])
+    known = border[np.isfinite(border)]
+    known = known if known.size else z[np.isfinite(z)]
+    return float(np.percentile(known, 10.0))
