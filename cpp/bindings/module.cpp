@@ -9,11 +9,13 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "mlnav/ground/features.hpp"
 #include "mlnav/ground/grid.hpp"
+#include "mlnav/ground/view.hpp"
 #include "mlnav/ground/wheel_height.hpp"
 #include "mlnav/plan/enav.hpp"
 #include "mlnav/rover/settle.hpp"
@@ -84,6 +86,8 @@ const char* explain(Status status) {
       return "needed ground lies beyond the map";
     case Status::kOutOfMechanicalRange:
       return "wheel heights beyond the linkage";
+    case Status::kViewpointBelowGround:
+      return "the viewpoint is not above the ground that it is over";
   }
   return "";
 }
@@ -432,6 +436,27 @@ py::array clearance_of(const Grid& grid, const RoverModel& model, const Array<do
     row += 3;
     ++p;
   }
+  return out;
+}
+
+Array<float> view(const Grid& grid, const std::tuple<double, double, double>& eye,
+                  const Array<double>& azimuth_rad, const Array<double>& elevation_rad,
+                  const std::pair<double, double>& range_m) {
+  const auto angles = [](const Array<double>& array) {
+    if (array.ndim() != 1) throw CoreError("azimuths and elevations must have one dimension");
+    return Span<const double>{array.data(), static_cast<std::size_t>(array.size())};
+  };
+  const RayLattice rays{angles(azimuth_rad), angles(elevation_rad), range_m.first, range_m.second};
+  require(validate(rays));
+  Array<float> out({azimuth_rad.size(), elevation_rad.size()});
+  float* range = out.mutable_data();
+  const auto fault = [&] {
+    const py::gil_scoped_release release;
+    std::vector<double> scratch(view_scratch_doubles(rays.elevation_rad.size));
+    return cast_view(grid.view, {std::get<0>(eye), std::get<1>(eye), std::get<2>(eye)}, rays,
+                     scratch.data(), range);
+  }();
+  require(fault);
   return out;
 }
 
@@ -932,6 +957,8 @@ PYBIND11_MODULE(_core, m) {
         py::arg("start_heights_m") = py::none());
   m.def("clearance", &clearance_of, py::arg("grid"), py::arg("model"), py::arg("poses").noconvert(),
         py::arg("attitudes").noconvert());
+  m.def("cast_view", &view, py::arg("grid"), py::arg("eye_m"), py::arg("azimuth_rad").noconvert(),
+        py::arg("elevation_rad").noconvert(), py::arg("range_m"));
   m.def(
       "status_name", [](int status) { return to_string(static_cast<Status>(status)); },
       py::arg("status"));

@@ -50,6 +50,8 @@ const char* to_string(Status status) noexcept {
       return "outside map";
     case Status::kOutOfMechanicalRange:
       return "out of mechanical range";
+    case Status::kViewpointBelowGround:
+      return "viewpoint below ground";
   }
   return "invalid status";
 }

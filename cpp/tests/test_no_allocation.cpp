@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include "mlnav/ground/view.hpp"
 #include "mlnav/safety/ace_map.hpp"
 #include "mlnav/safety/probabilistic.hpp"
 #include "planner_rig.hpp"
@@ -237,6 +238,25 @@ TEST_F(NoAllocation, MapsAndCosts) {
                                {heap.data(), position.data()}, to_go.data());
             }),
             0);
+}
+
+TEST_F(NoAllocation, Views) {
+  maps::Random random(66);
+  const maps::Terrain terrain = maps::random_terrain(random, 14.0, 0.5);
+  std::vector<double> azimuth, elevation;
+  for (int i = 0; i < 120; ++i) azimuth.push_back(0.05 * i);
+  for (int i = 0; i < 60; ++i) elevation.push_back(-1.2 + 0.02 * i);
+  const RayLattice rays{
+      {azimuth.data(), azimuth.size()}, {elevation.data(), elevation.size()}, 0.5, 20.0};
+  std::vector<double> scratch(view_scratch_doubles(elevation.size()));
+  std::vector<float> range(rays.rays());
+  const Viewpoint eye{terrain.center_x_m(), terrain.center_y_m(), 3.0};
+  Fault fault;
+  EXPECT_EQ(allocations_of([&] {
+              fault = cast_view(terrain.view(), eye, rays, scratch.data(), range.data());
+            }),
+            0);
+  EXPECT_TRUE(fault.ok());
 }
 
 // What memory_required() says is enough at any address; less is refused, and so are larger maps.

@@ -183,6 +183,19 @@ def clearance(grid: Grid, model: RoverModel, poses: F64, attitudes: F64) -> F64:
     not; NaN over unknown ground or beyond the border.
     """
 
+def cast_view(
+    grid: Grid,
+    eye_m: tuple[float, float, float],
+    azimuth_rad: F64,
+    elevation_rad: F64,
+    range_m: tuple[float, float],
+) -> F32:
+    """(azimuths, elevations) ranges along rays from x, y, z to where they meet the ground first.
+
+    Elevations ascend, within 89.9 degrees of the horizon; ranges are a minimum and a maximum. NaN:
+    no hit between them. Unknown ground gives no hits and hides nothing.
+    """
+
 def status_name(status: int) -> str: ...
 def costmap(
     grid: Grid, config: CostmapConfig, keep_out: NDArray[np.uint8] | None = None

@@ -587,9 +587,9 @@ class Bullet(Section):
     """Driven between recorded states, which are held against the limits."""
     state_turn_deg: Positive = 2.0
     """And turned."""
-    limits: Limits | None = None
-    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe.
-    Rovers do not go exactly where they are sent: limits that are planned with leave room."""
+    limits: Limits | None = Limits.model_validate("enav_like")
+    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe. A
+    rover is a tenth of a metre off its path: the limits that it plans with leave room for that."""
     stop_at_limits: bool = True
     """A state beyond the limits or the belly on the ground ends the run with `unsafe_state`. False:
     it drives on, and what comes of it shows."""
@@ -612,8 +612,12 @@ class Stereo(Section):
     resolution_m: Annotated[float, Field(ge=0.02, le=0.5)] = 0.1
     """Of its cells."""
     fill_m: Annotated[float, Field(ge=0, le=2)] = 0.4
-    """Holes up to this wide, most of them behind rocks, get the mean height around them. 0: they
-    stay unknown; then no rock that hides a cell is driven over, and few paths are whole."""
+    """Holes up to this wide (an even number of cells), most of them behind rocks, get the mean
+    height around them. 0: they stay unknown; then no rock that hides a cell is driven over, and
+    few paths are whole."""
+    fill_beyond_m: NonNegative = 2.5
+    """But only at this distance from the rover, and more: ground that it stands on before it looks
+    again (a metre ahead, and half its length) is seen, or unknown."""
     mast_m: tuple[float, float, Positive] = (0.80, -0.56, 1.98)
     """The cameras' place: forward, left, up in the rover frame."""
     azimuth_deg: Annotated[list[float], Field(min_length=1, max_length=16)] = [0.0, 60.0, -60.0]

@@ -40,7 +40,7 @@ def brute_error(logits, target, weight) -> float:
     return float(apart / weight.sum())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels())
 def test_the_meter_is_what_a_brute_force_sum_is(drawn) -> None:
     logits, target, weight = drawn

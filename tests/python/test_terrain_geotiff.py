@@ -341,9 +341,7 @@ def test_files_that_lost_only_their_last_bytes_are_refused(file: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in rasterio's log
 @given(data=st.data())
-@settings(
-    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_never_raise_anything_else(file: Path, data: st.DataObject) -> None:
     write_geotiff(file, Terrain(HEIGHTS, RES, (-3.0, 7.0)), force=True)
     content = bytearray(file.read_bytes())
@@ -422,7 +420,7 @@ def test_round_trip_of_everything(file: Path) -> None:
     origin=st.tuples(st.floats(-500, 500), st.floats(-500, 500)),
     datum=st.tuples(st.integers(-(10**7), 10**7), st.integers(-(10**7), 10**7)),
 )
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_round_trip_is_bit_exact(
     file: Path,
     z: np.ndarray,

@@ -305,7 +305,7 @@ goal: {x_m: 20, y_m: 10}
 """
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**70))
 def test_same_seed_same_bits(seed: int) -> None:
     made = parse_recipe(EVERYTHING)

@@ -30,6 +30,7 @@ enum class Status : std::uint8_t {
   kUnknownGround,         // needed terrain is NaN
   kOutsideMap,            // needed terrain lies beyond the map's border
   kOutOfMechanicalRange,  // wheel heights that the rocker-bogie linkage cannot take
+  kViewpointBelowGround,  // a viewpoint is not above the ground that it is over
 };
 
 const char* to_string(Status status) noexcept;

@@ -54,7 +54,7 @@ class Stand:
         tilt_rad: of the body's up axis against the vertical.
         climb_rad: of the body's forward axis above the horizontal.
         above_m: least height of the wheels' and the body's middles above the surface.
-        speed_m_s: of the body's middle, or of a wheel by the body's turning, whichever is more.
+        speed_m_s: of the body's middle, and on top of it what the body's turning makes at its ends.
     """
 
     pose: Pose

@@ -1,0 +1,91 @@
+"""A map of mean heights whose window moves along by whole cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+F64 = NDArray[np.float64]
+
+
+class RollingMap:
+    """Sums and counts of points on a lattice of square cells, in a window of it.
+
+    Cell (iy, ix) of the lattice, any whole numbers, is centred on the anchor + resolution x
+    (ix, iy) and owns the half-open square about that point. The window moves by whole cells, so
+    nothing is ever resampled: what stays in it stays as it is, to the bit, and what leaves it is
+    forgotten.
+    """
+
+    def __init__(
+        self, resolution_m: float, anchor_m: tuple[float, float], cells: tuple[int, int]
+    ) -> None:
+        """An empty map of `cells` (ny, nx), the first of them (0, 0) of the lattice."""
+        self.resolution_m = resolution_m
+        self._anchor_m = anchor_m
+        self._first = (0, 0)
+        self._sums: F64 = np.zeros(cells)
+        self._counts: F64 = np.zeros(cells)
+
+    @property
+    def origin_m(self) -> tuple[float, float]:
+        """x, y of the centre of the window's first cell."""
+        (x, y), (iy, ix), res = self._anchor_m, self._first, self.resolution_m
+        return x + ix * res, y + iy * res
+
+    def cell(self, x: float, y: float) -> tuple[int, int]:
+        """(iy, ix) on the lattice of the cell that owns a point [m]."""
+        ix, iy = (
+            int(np.floor((at - anchor) / self.resolution_m + 0.5))
+            for at, anchor in zip((x, y), self._anchor_m, strict=True)
+        )
+        return iy, ix
+
+    def move(self, first: tuple[int, int]) -> None:
+        """Put the window's first cell at (iy, ix) of the lattice."""
+        shift = [new - old for new, old in zip(first, self._first, strict=True)]
+        if any(shift):
+            self._sums = _shifted(self._sums, *shift)
+            self._counts = _shifted(self._counts, *shift)
+        self._first = first
+
+    def add(self, x: F64, y: F64, z: F64) -> None:
+        """Take in points, (n,) each [m], finite; those beyond the window are ignored."""
+        ny, nx = self._sums.shape
+        ix = self._window_index(x, 1)
+        iy = self._window_index(y, 0)
+        inside = (ix >= 0) & (ix < nx) & (iy >= 0) & (iy < ny)
+        cells = (iy * nx + ix)[inside].astype(np.intp)
+        shape, size = (ny, nx), ny * nx
+        self._counts += np.bincount(cells, minlength=size).reshape(shape)
+        self._sums += np.bincount(cells, weights=z[inside], minlength=size).reshape(shape)
+
+    def heights(self) -> NDArray[np.float32]:
+        """Mean height of the points of each cell [m], (ny, nx); NaN where there are none."""
+        mean = np.full(self._sums.shape, np.nan)
+        np.divide(self._sums, self._counts, out=mean, where=self._counts > 0)
+        return mean.astype(np.float32)
+
+    def _window_index(self, at: F64, axis: int) -> F64:
+        """Whole cells from the window's first, as floats; axis 0 is y, as in arrays."""
+        cells = np.floor((at - self._anchor_m[1 - axis]) / self.resolution_m + 0.5)
+        cells -= self._first[axis]
+        return cells
+
+
+def _shifted(values: F64, down: int, right: int) -> F64:
+    """`values` as a window sees them that has moved so many cells; zeros where nothing was."""
+    out = np.zeros_like(values)
+    (to_y, from_y), (to_x, from_x) = (
+        _overlap(shift, n) for shift, n in zip((down, right), values.shape, strict=True)
+    )
+    out[to_y, to_x] = values[from_y, from_x]
+    return out
+
+
+def _overlap(shift: int, n: int) -> tuple[slice, slice]:
+    """Where a row of n cells that moved by `shift` has values, and where it had them before."""
+    kept = max(0, n - abs(shift))
+    start = min(max(shift, 0), n)
+    back = min(max(-shift, 0), n)
+    return slice(back, back + kept), slice(start, start + kept)

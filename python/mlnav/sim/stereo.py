@@ -1,0 +1,332 @@
+"""Stereo cameras on the mast: what they see from where the rover stands, and a map made of it.
+
+Frames: the world's and the rover's are those of `mlnav.linkage`; the camera's is x along its axis,
+y left, z up in the picture. Rays are cast on one lattice of azimuths and elevations of the levelled
+world, for all views together; a view keeps those within its frustum. At a given azimuth a frustum
+is an interval of slopes, and so is what the rover's own body hides, which makes both cheap.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter, minimum_filter
+
+from mlnav import _core
+from mlnav.config import Config, ConfigError, Rover, Stereo
+from mlnav.core import HeightMap
+from mlnav.sim.localization import Whereabouts
+from mlnav.sim.rolling_map import RollingMap
+from mlnav.sim.sensor import zone_mask
+from mlnav.sim.world import wrapped
+from mlnav.terrain import Terrain
+
+F64 = NDArray[np.float64]
+
+DECK_ABOVE_PAN_M = 0.5
+"""Height of the rover's body: its deck hides the ground behind it from the mast."""
+
+STEEPEST_DEG = 89.5
+"""Rays go no nearer to the vertical; there is only the rover itself."""
+
+
+class StereoSensor:
+    """Views from the mast at every stop, averaged in the cells of a map that rolls along.
+
+    The map's lattice is the terrain's own where the resolutions agree: the centre of the terrain's
+    first cell is a cell's centre. The window is a square of fixed size that need not lie on the
+    terrain: what is not there is as unknown as what was never seen. Its corner lies on a multiple
+    of the planner's coarse cells, as `TruthSensor` has it.
+
+    The map is in the frame that the rover believes to be in. Points stay where they were put, so an
+    error that grows between two views of a place blurs the map there.
+    """
+
+    def __init__(
+        self, terrain: Terrain, config: Config, settings: Stereo, rng: np.random.Generator
+    ) -> None:
+        """The sensor at the start of a run; `rng` makes its noise."""
+        self._terrain = terrain
+        self._grid = HeightMap.of(terrain).grid
+        self._config = config
+        self._settings = settings
+        self._rng = rng
+
+        self._align = config.planner.costmap.coarsening
+        self._half_cells = max(1, round(settings.half_width_m / settings.resolution_m))
+        # Wherever its corner comes to lie, the window reaches as far to the other side.
+        side = (-(-2 * self._half_cells // self._align) + 1) * self._align
+        self._shape = (side, side)
+        self._map = RollingMap(settings.resolution_m, terrain.origin_m, self._shape)
+        self._fill_cells = int(0.5 * settings.fill_m / settings.resolution_m + 1e-9)
+        self._begun = False
+
+        self._mast_m = np.array(settings.mast_m)
+        self._views = [_frustum(settings, azimuth) for azimuth in settings.azimuth_deg]
+        self._shadows = _shadows(config.rover, self._mast_m)
+        self._azimuths = _columns(settings)
+        self._elevations = _rows(settings)
+        self._slopes = np.tan(self._elevations)
+        self._range_error_per_m2 = (
+            settings.disparity_sigma_px * math.radians(settings.pixel_deg) / settings.baseline_m
+        )
+
+    @property
+    def max_cells(self) -> int:
+        """Cells of the local map, always."""
+        ny, nx = self._shape
+        return ny * nx
+
+    def as_built(self) -> dict[str, float]:
+        """Cells of the map, and its window in whole ones."""
+        res = self._map.resolution_m
+        return {"sensor.half_width_m": self._half_cells * res, "sensor.resolution_m": res}
+
+    def sense(self, where: Whereabouts) -> HeightMap:
+        """Look around and give the map of all that was seen so far, about the believed pose.
+
+        Raises:
+            ConfigError: nothing at all is seen, and no known start is configured.
+            CoreError: the cameras are below the ground.
+        """
+        iy, ix = self._map.cell(*where.believed[:2])
+        self._map.move((self._corner(iy), self._corner(ix)))
+        if not self._begun:
+            self._begun = True
+            self._map.add(*self._known_start(where))
+        self._map.add(*self.points(where))
+        z = _filled(self._map.heights(), self._fill_cells, self._far_from(where))
+        if np.isnan(z).all():
+            x, y, _ = where.pose
+            raise ConfigError(
+                f"sensor: no ground is in view at ({x:g}, {y:g}), and sensor.known_start_m ="
+                f" {self._settings.known_start_m:g} adds none: there is no map to plan on"
+            )
+        return HeightMap(z, self._settings.resolution_m, self._map.origin_m, self._keep_out())
+
+    def _far_from(self, where: Whereabouts) -> NDArray[np.bool_]:
+        """Cells where holes may be filled: what is driven before the next look is nearer."""
+        (ny, nx), (x0, y0), res = self._shape, self._map.origin_m, self._map.resolution_m
+        dx = x0 + res * np.arange(nx) - where.believed[0]
+        dy = y0 + res * np.arange(ny) - where.believed[1]
+        far: NDArray[np.bool_] = np.hypot(dx[None, :], dy[:, None]) > self._settings.fill_beyond_m
+        return far
+
+    def points(self, where: Whereabouts) -> tuple[F64, F64, F64]:
+        """Points x, y, z [m], (n,) each, of one look around, in the believed frame.
+
+        Raises:
+            CoreError: the cameras are below the ground.
+        """
+        settings, (x, y, heading) = self._settings, where.pose
+        heading = wrapped(heading)
+        roll, pitch, origin_z = self._posture(where)
+        body = _rotation_z(heading) @ _rotation_x(roll) @ _rotation_y(-pitch)
+        mast = body @ self._mast_m
+
+        seen, azimuth, elevation = self._looked_at(body, heading)
+        if not seen.size:
+            return np.empty(0), np.empty(0), np.empty(0)
+        ranges = _core.cast_view(
+            self._grid,
+            (x + mast[0], y + mast[1], origin_z + mast[2]),
+            azimuth,
+            elevation,
+            (settings.range_min_m, settings.range_max_m),
+        )
+        hit = np.flatnonzero(seen & ~np.isnan(ranges))
+        if settings.dropout:
+            hit = hit[self._rng.random(len(hit)) >= settings.dropout]
+        measured = ranges.ravel()[hit].astype(np.float64)
+        if self._range_error_per_m2:
+            sigma_m = self._range_error_per_m2 * measured**2
+            measured += sigma_m * self._rng.standard_normal(len(hit))
+
+        # From here on in the believed frame: all azimuths are turned, and so is the mast.
+        turned = where.believed[2] - heading
+        column, row = np.divmod(hit, len(elevation))
+        level = measured * np.cos(elevation)[row]
+        mast = _rotation_z(turned) @ mast
+        return (
+            where.believed[0] + mast[0] + level * np.cos(azimuth + turned)[column],
+            where.believed[1] + mast[1] + level * np.sin(azimuth + turned)[column],
+            origin_z + where.believed_z_error_m + mast[2] + measured * np.sin(elevation)[row],
+        )
+
+    def _looked_at(self, body: F64, heading: float) -> tuple[NDArray[np.bool_], F64, F64]:
+        """Rays in view and not hidden by the rover itself: a mask, its azimuths and elevations."""
+        azimuth = heading + self._azimuths
+        views = [_slopes_within(view @ body.T, azimuth) for view in self._views]
+        shadows = [_slopes_within(shadow @ body.T, azimuth) for shadow in self._shadows]
+        lo = np.min([lo for lo, _ in views], axis=0)
+        hi = np.max([hi for _, hi in views], axis=0)
+        columns = np.flatnonzero(np.any([lo <= hi for lo, hi in views], axis=0))
+        if not columns.size:
+            return np.zeros((0, 0), bool), azimuth[:0], self._elevations[:0]
+        up = slice(
+            np.searchsorted(self._slopes, lo[columns].min()),
+            np.searchsorted(self._slopes, hi[columns].max(), side="right"),
+        )
+        slopes = self._slopes[up]
+
+        def within(interval: tuple[F64, F64]) -> NDArray[np.bool_]:
+            lo, hi = (bound[columns, None] for bound in interval)
+            return (lo <= slopes) & (slopes <= hi)
+
+        seen = within(views[0])
+        for view in views[1:]:
+            seen |= within(view)
+        for shadow in shadows:
+            seen &= ~within(shadow)
+        return seen, azimuth[columns], self._elevations[up]
+
+    def _posture(self, where: Whereabouts) -> tuple[float, float, float]:
+        """Roll and pitch [rad] and height of the origin [m] in truth.
+
+        A rover that has not settled is taken to stand level on the ground below its origin.
+        """
+        roll, pitch, z = (where.state.get(k) for k in ("roll_rad", "pitch_rad", "origin_z_m"))
+        if roll is None or pitch is None or z is None:
+            return 0.0, 0.0, self._terrain.height(where.pose[0], where.pose[1])
+        return roll, pitch, z
+
+    def _known_start(self, where: Whereabouts) -> tuple[F64, F64, F64]:
+        """Points at the centres of cells that are known from the start."""
+        res, (x0, y0), (ny, nx) = self._settings.resolution_m, self._map.origin_m, self._shape
+        dx = x0 + res * np.arange(nx)[None, :] - where.believed[0]
+        dy = y0 + res * np.arange(ny)[:, None] - where.believed[1]
+        iy, ix = np.nonzero(np.hypot(dx, dy) < self._settings.known_start_m)
+        dx, dy = dx[0, ix], dy[iy, 0]
+        turned = where.pose[2] - where.believed[2]
+        c, s = math.cos(turned), math.sin(turned)
+        z = self._terrain.height(where.pose[0] + c * dx - s * dy, where.pose[1] + s * dx + c * dy)
+        known = ~np.isnan(z)
+        return (
+            (where.believed[0] + dx)[known],
+            (where.believed[1] + dy)[known],
+            z[known] + where.believed_z_error_m,
+        )
+
+    def _corner(self, cell: int) -> int:
+        """First cell of the window about one: a multiple of `align`, as those of all windows."""
+        return (cell - self._half_cells) // self._align * self._align
+
+    def _keep_out(self) -> NDArray[np.uint8] | None:
+        zones = self._config.keep_out, self._config.keep_in
+        if not any(zones):
+            return None
+        frame = Terrain(
+            np.zeros(self._shape, np.float32), self._settings.resolution_m, self._map.origin_m
+        )
+        return zone_mask(frame, *zones)
+
+
+def _filled(z: NDArray[np.float32], reach: int, where: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Heights with the mean of the known cells around in holes of up to 2 x `reach` cells across.
+
+    Only `where` it is allowed. A hole is unknown ground where a square of one cell more has no room
+    (a closing): known ground does not grow outwards.
+    """
+    if not reach:
+        return z
+    side = 2 * reach + 1
+    wide = np.pad(z, reach, constant_values=np.nan)  # unknown ground beyond the window, too
+    grown = maximum_filter(~np.isnan(wide), side, mode="constant", cval=0)
+    closed = minimum_filter(grown, side)[reach:-reach, reach:-reach]
+    holes = closed & np.isnan(z) & where
+    out = z.copy()
+    around = sliding_window_view(wide, (side, side))[holes]
+    out[holes] = np.nanmean(around, axis=(1, 2), dtype=np.float64)
+    return out
+
+
+def _columns(settings: Stereo) -> F64:
+    """Azimuths of points all around [rad], from the heading: half a map cell apart where they end.
+
+    That is what misses few cells: lines a whole cell apart cut many near a corner, between points.
+    """
+    step = max(math.radians(settings.pixel_deg), 0.5 * settings.resolution_m / settings.range_max_m)
+    count = math.ceil(2.0 * math.pi / step)
+    return 2.0 * math.pi / count * (np.arange(count, dtype=np.float64) - count // 2)
+
+
+def _rows(settings: Stereo) -> F64:
+    """Elevations of points [rad], ascending: half a map cell apart on level ground, or a pixel."""
+    height, pixel = settings.mast_m[2], math.radians(settings.pixel_deg)
+    steepest = math.radians(STEEPEST_DEG)
+    rows, row = [], -steepest
+    while row < steepest:
+        rows.append(row)
+        further = -height / math.tan(row) + settings.resolution_m / 2 if row < 0.0 else math.inf
+        row = max(row + pixel, -math.atan2(height, further))
+    return np.array(rows)
+
+
+def _frustum(settings: Stereo, azimuth_deg: float) -> F64:
+    """A view's cone as (4, 3) normals in the rover frame, inwards."""
+    side, top = (math.tan(math.radians(a / 2)) for a in (settings.width_deg, settings.height_deg))
+    camera: F64 = np.array([[side, -1.0, 0.0], [side, 1.0, 0.0], [top, 0.0, -1.0], [top, 0.0, 1.0]])
+    pan, tilt = math.radians(azimuth_deg), math.radians(settings.elevation_deg)
+    return camera @ (_rotation_z(pan) @ _rotation_y(-tilt)).T
+
+
+def _shadows(rover: Rover, mast_m: F64) -> list[F64]:
+    """What the rover's deck and its wheels hide from the mast: cones as `_frustum` has them.
+
+    Two level rectangles stand for the rover: its deck, and one over all wheels at the height of
+    their tops, which hides the ground under the rover. One as high as the mast hides nothing.
+    """
+    wheel_y = max(rover.front_y_m, rover.middle_y_m, rover.rear_y_m) + rover.wheel_width_m / 2
+    rectangles = (
+        (
+            (rover.pan_rear_x_m, rover.pan_front_x_m),
+            rover.pan_half_width_m,
+            rover.pan_height_m + DECK_ABOVE_PAN_M,
+        ),
+        (
+            (rover.rear_x_m - rover.wheel_radius_m, rover.front_x_m + rover.wheel_radius_m),
+            wheel_y,
+            2 * rover.wheel_radius_m,
+        ),
+    )
+    shadows: list[F64] = []
+    for (rear, front), y, z in rectangles:
+        if z < mast_m[2]:
+            # Counter-clockwise from above: normals of the cone's sides come out outwards.
+            corners = np.array([(rear, -y, z), (front, -y, z), (front, y, z), (rear, y, z)])
+            edges = corners - mast_m
+            shadows.append(-np.cross(edges, np.roll(edges, -1, axis=0)))
+    return shadows
+
+
+def _slopes_within(normals: F64, azimuth: F64) -> tuple[F64, F64]:
+    """Lowest and highest slope of rays inside a cone at each of (n,) azimuths; lo > hi: none.
+
+    `normals` (4, 3) point into the cone, in the world frame.
+    """
+    level = normals[:, :2] @ np.stack([np.cos(azimuth), np.sin(azimuth)])
+    up = normals[:, 2:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        edge = -level / up
+    lo = np.where(up > 0.0, edge, -np.inf).max(axis=0)
+    hi = np.where(up < 0.0, edge, np.inf).min(axis=0)
+    outside = ((up == 0.0) & (level < 0.0)).any(axis=0)
+    return np.where(outside, np.inf, lo), np.where(outside, -np.inf, hi)
+
+
+def _rotation_x(angle: float) -> F64:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def _rotation_y(angle: float) -> F64:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def _rotation_z(angle: float) -> F64:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
