@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 # Optional parts of the package to install, as pip names them. Training takes torch and films and recordings
 # take rerun-sdk, which are large: without them `make test` skips their tests.
-# make EXTRAS=dev,onnx,sim,train,viz test
+# make EXTRAS=dev,onnx,report,sim,train,viz test
 EXTRAS ?= dev,onnx,sim
 
 VENV := .venv

@@ -262,15 +262,17 @@ void fuzz_ground(Random& random, const maps::Terrain& terrain) {
     }
     const SinCos heading = det_sincos(std::isfinite(pose.heading_rad) ? pose.heading_rad : 0.0);
     if (!(heading.sin == heading.sin)) continue;
-    const WheelContact contact = wheel_contact(map, footprint, pose.x_m, pose.y_m, heading);
-    const WheelHeight height = wheel_height(map, footprint, pose.x_m, pose.y_m, heading);
+    const bool level = random.uniform(0.0, 1.0) < 0.3;
+    const SinCos lean = level ? kLevel : det_sincos(random.uniform(-1.4, 1.4));
+    const WheelContact contact = wheel_contact(map, footprint, pose.x_m, pose.y_m, heading, lean);
+    const WheelHeight height = wheel_height(map, footprint, pose.x_m, pose.y_m, heading, lean);
     REQUIRE(contact.status == height.status);
     if (contact.status == Status::kOk) {
       REQUIRE(inside);
       REQUIRE(std::isfinite(contact.height_m));
       REQUIRE(contact.height_m == height.height_m);
       REQUIRE(contact.ground_min_m <= contact.ground_max_m);
-      REQUIRE(contact.height_m <= contact.ground_max_m);
+      REQUIRE(!level || contact.height_m <= contact.ground_max_m);
     } else {
       REQUIRE(contact.status == Status::kOutsideMap || contact.status == Status::kUnknownGround);
       REQUIRE(std::isnan(contact.height_m));

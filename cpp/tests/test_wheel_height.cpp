@@ -31,10 +31,17 @@ WheelFootprint wheel(double radius = kRadius, double width = kWidth) {
 
 SinCos heading(double radians) { return det_sincos(radians); }
 
-void expect_same(const GridView& g, const WheelFootprint& f, double x, double y, SinCos h) {
-  const WheelContact expected = naive::wheel_contact(g, f, x, y, h);
-  const WheelContact got = wheel_contact(g, f, x, y, h);
-  const WheelHeight only = wheel_height(g, f, x, y, h);
+// Level every third time, otherwise up to 35 deg to either side.
+SinCos any_lean(std::mt19937& random) {
+  std::uniform_real_distribution<double> lean(-0.6, 0.6);
+  return random() % 3 == 0 ? kLevel : det_sincos(lean(random));
+}
+
+void expect_same(const GridView& g, const WheelFootprint& f, double x, double y, SinCos h,
+                 SinCos lean) {
+  const WheelContact expected = naive::wheel_contact(g, f, x, y, h, lean);
+  const WheelContact got = wheel_contact(g, f, x, y, h, lean);
+  const WheelHeight only = wheel_height(g, f, x, y, h, lean);
   ASSERT_EQ(got.status, expected.status) << x << " " << y;
   ASSERT_EQ(only.status, expected.status) << x << " " << y;
   if (expected.status != Status::kOk) {
@@ -74,16 +81,16 @@ TEST(Footprint, SamplesAreDenseSymmetricAndOdd) {
     ASSERT_LE(f.across, WheelFootprint::kMaxAcross);
     for (int k = 0; k < f.along; ++k) {
       ASSERT_EQ(f.u_m[k], -f.u_m[f.along - 1 - k]);
-      ASSERT_EQ(f.lift_m[k], f.lift_m[f.along - 1 - k]);
-      ASSERT_NEAR(f.lift_m[k],
-                  radius - std::sqrt(std::fmax(0.0, radius * radius - f.u_m[k] * f.u_m[k])), 1e-15);
+      ASSERT_EQ(f.drop_m[k], f.drop_m[f.along - 1 - k]);
+      ASSERT_NEAR(f.drop_m[k], std::sqrt(std::fmax(0.0, radius * radius - f.u_m[k] * f.u_m[k])),
+                  1e-15);
       if (k > 0) {
         ASSERT_GT(f.u_m[k], f.u_m[k - 1]);
         ASSERT_LE(f.u_m[k] - f.u_m[k - 1], kWheelSample_m + 1e-9);
       }
-      // Lift grows outwards: the early end of wheel_height's search rests on it.
+      // The rim rises outwards: the early end of wheel_height's search rests on it.
       if (k > f.along / 2) {
-        ASSERT_GE(f.lift_m[k], f.lift_m[k - 1]);
+        ASSERT_LE(f.drop_m[k], f.drop_m[k - 1]);
       }
     }
     for (int k = 1; k < f.across; ++k) {
@@ -118,7 +125,7 @@ TEST(WheelContact, BitEqualToThePlainVersionOnRoughGround) {
         const double x = frame.ox + u(random) * frame.res;
         const double y = frame.oy + v(random) * frame.res;
         for (const WheelFootprint& f : wheels)
-          expect_same(map.view, f, x, y, heading(angle(random)));
+          expect_same(map.view, f, x, y, heading(angle(random)), any_lean(random));
         if (HasFatalFailure()) return;
       }
     }
@@ -141,7 +148,7 @@ TEST(WheelContact, BitEqualOnSmoothSlopesWhereRowsAreSkipped) {
     std::uniform_real_distribution<double> u(0.0, 29.0), v(0.0, 40.0);
     for (int i = 0; i < 200; ++i) {
       expect_same(map.view, wheel(), frame.ox + u(random) * frame.res,
-                  frame.oy + v(random) * frame.res, heading(angle(random)));
+                  frame.oy + v(random) * frame.res, heading(angle(random)), any_lean(random));
       if (HasFatalFailure()) return;
     }
   }
@@ -165,9 +172,12 @@ TEST(WheelContact, BitEqualNearUnknownCellsAndOnCellLines) {
       const SinCos h = heading(i % 2 == 0 ? quarter : 6.0 * unit(random));
       const double x = frame.ox + gx * frame.res;
       const double y = frame.oy + gy * frame.res;
-      expect_same(map.view, wheel(), x, y, h);
+      const SinCos lean = any_lean(random);
+      expect_same(map.view, wheel(), x, y, h, lean);
       if (HasFatalFailure()) return;
-      if (wheel_contact(map.view, wheel(), x, y, h).status == Status::kUnknownGround) ++unknown;
+      if (wheel_contact(map.view, wheel(), x, y, h, lean).status == Status::kUnknownGround) {
+        ++unknown;
+      }
     }
     EXPECT_GT(unknown, 50);
   }
@@ -205,7 +215,11 @@ TEST(WheelContact, OutsideIsReportedBeforeUnknown) {
   // A heading that is no sine and cosine must not lead out of memory.
   for (const SinCos bad : {SinCos{kNan, 1.0}, SinCos{3.0, 3.0}, SinCos{kInf, 0.0}}) {
     EXPECT_EQ(wheel_contact(map.view, wheel(), 3.0, 0.5, bad).status, Status::kOutsideMap);
+    EXPECT_EQ(wheel_contact(map.view, wheel(), 3.0, 0.5, h, bad).status, Status::kOutsideMap);
   }
+  // Nor do leans that no axle can have lead to heights.
+  EXPECT_EQ(wheel_height(map.view, wheel(), 3.0, 0.5, h, {1.0, 0.0}).status, Status::kOutsideMap);
+  EXPECT_EQ(wheel_height(map.view, wheel(), 3.0, 0.5, h, {0.0, -1.0}).status, Status::kOutsideMap);
 }
 
 TEST(WheelContact, ReachesTheMapsEdgeAndNoFurther) {
@@ -248,20 +262,25 @@ TEST(WheelContact, AgreesWithHeightsSampledInTheWorldFrame) {
       const double x = frame.ox + u(random) * frame.res;
       const double y = frame.oy + v(random) * frame.res;
       const double psi = angle(random);
+      const double phi = i % 3 == 0 ? 0.0 : 0.15 * angle(random);
       double height = -kInf, lowest = kInf, highest = -kInf;
       bool outside = false;
       for (int k = 0; k < f.along; ++k) {
         for (int j = 0; j < f.across; ++j) {
-          const double px = x + std::cos(psi) * f.u_m[k] - std::sin(psi) * f.v_m[j];
-          const double py = y + std::sin(psi) * f.u_m[k] + std::cos(psi) * f.v_m[j];
+          // A point of the cylinder's lower half, turned about the heading axis, from the axle.
+          const double drop = std::sqrt(std::fmax(0.0, kRadius * kRadius - f.u_m[k] * f.u_m[k]));
+          const double left = f.v_m[j] * std::cos(phi) + drop * std::sin(phi);
+          const double up = f.v_m[j] * std::sin(phi) - drop * std::cos(phi);
+          const double px = x + std::cos(psi) * f.u_m[k] - std::sin(psi) * left;
+          const double py = y + std::sin(psi) * f.u_m[k] + std::cos(psi) * left;
           const double z = height_m(map.view, px, py);
           if (std::isnan(z)) outside = true;
-          height = std::fmax(height, z - f.lift_m[k]);
+          height = std::fmax(height, z - up - kRadius);
           lowest = std::fmin(lowest, z);
           highest = std::fmax(highest, z);
         }
       }
-      const WheelContact got = wheel_contact(map.view, f, x, y, heading(psi));
+      const WheelContact got = wheel_contact(map.view, f, x, y, heading(psi), heading(phi));
       ASSERT_EQ(got.status, outside ? Status::kOutsideMap : Status::kOk);
       if (outside) continue;
       ASSERT_NEAR(got.height_m, height, 1e-9);
@@ -272,9 +291,10 @@ TEST(WheelContact, AgreesWithHeightsSampledInTheWorldFrame) {
 }
 
 TEST(WheelContact, OnAPlaneIsTheDilatedPlane) {
-  // On z = a x + b y the cylinder rests r (sqrt(1 + g^2) - 1) + |c| w/2 above the plane, with g the
-  // slope along its heading and c the slope across. The lattice falls short by at most what half a
-  // sample spacing hides.
+  // On z = a x + b y, g the slope along the heading and c the slope across, a cylinder leaning by phi rests
+  // r (sqrt(g^2 + (c sin(phi) + cos(phi))^2) - 1) + |c cos(phi) - sin(phi)| w/2 above the plane. Leaning as
+  // the plane does, tan(phi) = c, it lies on it all across, its axle r from the plane. The lattice falls
+  // short by at most what half a sample spacing hides.
   std::mt19937 random(45);
   std::uniform_real_distribution<double> slope(-0.5, 0.5), angle(-kPi, kPi), inside(-0.2, 0.2);
   for (int i = 0; i < 1200; ++i) {
@@ -293,14 +313,23 @@ TEST(WheelContact, OnAPlaneIsTheDilatedPlane) {
     const double along = a * std::cos(psi) + b * std::sin(psi);
     const double across = -a * std::sin(psi) + b * std::cos(psi);
     const double plane = 1.0 + a * (x - cx) + b * (y - cy);
-    const double exact =
-        plane + kRadius * (std::sqrt(1.0 + along * along) - 1.0) + std::fabs(across) * kWidth / 2.0;
-    const WheelContact got = wheel_contact(map.view, wheel(), x, y, heading(psi));
+    const double phi = i % 3 == 0 ? 0.0 : i % 3 == 1 ? std::atan(across) : 0.8 * slope(random);
+    const double cos = std::cos(phi);
+    const double sin = std::sin(phi);
+    const double below = across * sin + cos;
+    const double exact = plane + kRadius * (std::sqrt(along * along + below * below) - 1.0) +
+                         std::fabs(across * cos - sin) * kWidth / 2.0;
+    if (i % 3 == 1) {  // the axle's perpendicular distance from the plane
+      ASSERT_NEAR((exact + kRadius - plane) / std::sqrt(1.0 + a * a + b * b), kRadius, 1e-12);
+    }
+    const WheelContact got = wheel_contact(map.view, wheel(), x, y, heading(psi), heading(phi));
     ASSERT_EQ(got.status, Status::kOk);
     ASSERT_LE(got.height_m, exact + 1e-6);  // float32 heights
     // Curvature of the rim at the contact: (1 + g^2)^(3/2) / r, half a spacing away.
-    const double hidden = 0.5 * std::pow(1.0 + along * along, 1.5) / kRadius * 0.022 * 0.022;
+    const double hidden = 0.5 * std::pow(below * below + along * along, 1.5) / (below * below) /
+                          kRadius * 0.022 * 0.022;
     ASSERT_GE(got.height_m, exact - 1.2 * hidden - 1e-6);
+    if (phi != 0.0) continue;
     const double span = std::fabs(along) * kRadius + std::fabs(across) * kWidth / 2.0;
     ASSERT_NEAR(got.ground_max_m, plane + span, 1e-6);
     ASSERT_NEAR(got.ground_min_m, plane - span, 1e-6);
@@ -353,9 +382,9 @@ TEST(WheelContact, ClimbsAStepAsACircleDoes) {
   }
 }
 
-TEST(WheelContact, IsLipschitzInPositionAndHeading) {
+TEST(WheelContact, IsLipschitzInPositionHeadingAndLean) {
   // A maximum of functions is as steep as the steepest of them, and bilinear ground is as steep as its
-  // steepest pair of neighbours: |dH| <= L (|dx| + |dy| + reach |dpsi|).
+  // steepest pair of neighbours: |dH| <= L (|dx| + |dy| + reach |dpsi|) + (L + 1) reach |dphi|.
   for (const Frame& frame : kFrames) {
     if (std::fabs(frame.ox) > 1e6) continue;
     Map map(40, 61, frame.ox, frame.oy, frame.res);
@@ -373,13 +402,17 @@ TEST(WheelContact, IsLipschitzInPositionAndHeading) {
       const double x = frame.ox + gx * frame.res;
       const double y = frame.oy + v(random) * frame.res;
       const double psi = angle(random);
+      // And half of the leans are level.
+      const double phi = i % 4 < 2 ? 0.0 : 0.2 * angle(random);
       const double dx = scale * step(random), dy = scale * step(random),
-                   dpsi = scale * step(random);
-      const WheelHeight a = wheel_height(map.view, wheel(), x, y, heading(psi));
-      const WheelHeight b = wheel_height(map.view, wheel(), x + dx, y + dy, heading(psi + dpsi));
+                   dpsi = scale * step(random), dphi = scale * step(random);
+      const WheelHeight a = wheel_height(map.view, wheel(), x, y, heading(psi), heading(phi));
+      const WheelHeight b =
+          wheel_height(map.view, wheel(), x + dx, y + dy, heading(psi + dpsi), heading(phi + dphi));
       if (a.status != Status::kOk || b.status != Status::kOk) continue;
       const double limit =
-          steepest * (std::fabs(dx) + std::fabs(dy) + 2.0 * reach * std::fabs(dpsi)) + 1e-10;
+          steepest * (std::fabs(dx) + std::fabs(dy) + 2.0 * reach * std::fabs(dpsi)) +
+          (2.0 * steepest + 1.0) * reach * std::fabs(dphi) + 1e-10;
       ASSERT_LE(std::fabs(a.height_m - b.height_m), limit) << scale;
     }
   }
@@ -403,8 +436,10 @@ TEST(WheelContact, TurnsWithTheMap) {
       const double x = frame.ox + u(random) * frame.res;
       const double y = frame.oy + v(random) * frame.res;
       const double psi = angle(random);
-      const WheelContact a = wheel_contact(map.view, wheel(), x, y, heading(psi));
-      const WheelContact b = wheel_contact(turned.view, wheel(), -y, x, heading(psi + kPi / 2));
+      const SinCos lean = any_lean(random);
+      const WheelContact a = wheel_contact(map.view, wheel(), x, y, heading(psi), lean);
+      const WheelContact b =
+          wheel_contact(turned.view, wheel(), -y, x, heading(psi + kPi / 2), lean);
       ASSERT_EQ(a.status, b.status);
       if (a.status != Status::kOk) continue;
       ASSERT_NEAR(a.height_m, b.height_m, 1e-9);
@@ -412,6 +447,58 @@ TEST(WheelContact, TurnsWithTheMap) {
       ASSERT_NEAR(a.ground_max_m, b.ground_max_m, 1e-9);
     }
   }
+}
+
+TEST(WheelContact, LeansToTheLeftEndUp) {
+  // Heading east over a wall to the north (the left): with its left end up the axle's right end comes down,
+  // and the lower half swings left, towards the wall.
+  Map map(41, 41, -2.0, -2.0, 0.1);
+  map.fill([](double, double y) { return y > 0.25 ? 1.0 : 0.0; });
+  const SinCos east{0.0, 1.0};
+  const double phi = 0.3;
+  const double bare =
+      0.02;  // as near as it is clear of the wall's foot, y = 0.2, leaning away from it
+  const WheelHeight away = wheel_height(map.view, wheel(), 0.0, bare, east, heading(-phi));
+  const WheelHeight towards = wheel_height(map.view, wheel(), 0.0, bare, east, heading(phi));
+  // On its rim alone: w/2 sin(phi) - r (1 - cos(phi)) above the ground.
+  const double on_rim = kWidth / 2 * std::sin(phi) - kRadius * (1.0 - std::cos(phi));
+  EXPECT_NEAR(away.height_m, on_rim, 1e-6);
+  EXPECT_GT(towards.height_m, away.height_m + 0.1);
+  // Heading west the left end is the other one.
+  const SinCos west{0.0, -1.0};
+  EXPECT_NEAR(wheel_height(map.view, wheel(), 0.0, bare, west, heading(phi)).height_m, on_rim,
+              1e-6);
+}
+
+TEST(WheelContact, BordersAndUnknownGroundAreThoseOfTheLeaningFootprint) {
+  // Heading east, left end up: across, samples reach from -w/2 cos(phi) (at the axle's height, u = +-r) to
+  // w/2 cos(phi) + r sin(phi) (below the axle).
+  const double phi = 0.35;
+  const double right = kWidth / 2 * std::cos(phi);
+  const double left = right + kRadius * std::sin(phi);
+  Map map(30, 41, 0.0, 0.0, 0.1);
+  const SinCos east{0.0, 1.0};
+  const auto status = [&](double x, double y, SinCos h = {0.0, 1.0}) {
+    return wheel_contact(map.view, wheel(), x, y, h, heading(phi)).status;
+  };
+  const double e = 1e-9;
+  EXPECT_EQ(status(1.5, -0.05 + right + e), Status::kOk);
+  EXPECT_EQ(status(1.5, -0.05 + right - e), Status::kOutsideMap);
+  EXPECT_EQ(status(1.5, 4.05 - left - e), Status::kOk);
+  EXPECT_EQ(status(1.5, 4.05 - left + e), Status::kOutsideMap);
+  const SinCos north{1.0, 0.0};
+  EXPECT_EQ(status(2.95 - right - e, 2.0, north), Status::kOk);
+  EXPECT_EQ(status(2.95 - right + e, 2.0, north), Status::kOutsideMap);
+  EXPECT_EQ(status(-0.05 + left + e, 2.0, north), Status::kOk);
+  EXPECT_EQ(status(-0.05 + left - e, 2.0, north), Status::kOutsideMap);
+  // The cells of one row are unknown: ground is up to the row before.
+  for (int ix = 0; ix < 30; ++ix) map.at(ix, 30) = kNanF;
+  EXPECT_EQ(status(1.5, 2.9 - left - e), Status::kOk);
+  EXPECT_EQ(status(1.5, 2.9 - left + e), Status::kUnknownGround);
+  EXPECT_EQ(status(1.5, 3.1 + right + e), Status::kOk);
+  EXPECT_EQ(status(1.5, 3.1 + right - e), Status::kUnknownGround);
+  // A level wheel would stand on known ground there.
+  EXPECT_EQ(wheel_contact(map.view, wheel(), 1.5, 2.9 - left + e, east).status, Status::kOk);
 }
 
 TEST(WheelContact, AHigherWheelDatumShiftsTheResult) {
@@ -427,8 +514,9 @@ TEST(WheelContact, AHigherWheelDatumShiftsTheResult) {
   for (int i = 0; i < 300; ++i) {
     const double x = u(random), y = v(random);
     const SinCos h = heading(angle(random));
-    const WheelHeight a = wheel_height(low.view, wheel(), x, y, h);
-    const WheelHeight b = wheel_height(high.view, wheel(), x, y, h);
+    const SinCos lean = any_lean(random);
+    const WheelHeight a = wheel_height(low.view, wheel(), x, y, h, lean);
+    const WheelHeight b = wheel_height(high.view, wheel(), x, y, h, lean);
     ASSERT_EQ(a.status, b.status);
     if (a.status == Status::kOk) {
       ASSERT_NEAR(b.height_m - a.height_m, 4096.0, 1e-11);

@@ -54,10 +54,14 @@ TEST(WheelRange, HoldsEverywhereInTheRectangle) {
         const double x = frame.ox + room_x * (0.5 + 0.5 * unit(rng));
         const double y = frame.oy + room_y * (0.5 + 0.5 * unit(rng));
         const SinCos heading = det_sincos(4 * unit(rng));
+        const double phi = n % 4 == 0 ? 0.0 : 0.6 * unit(rng);
+        const SinCos lean = det_sincos(phi);
         const double half_x = std::pow(10.0, -4 + 3 * std::fabs(unit(rng)));  // 0.1 mm to 0.1 m
         const double half_y = std::pow(10.0, -4 + 3 * std::fabs(unit(rng)));
-        const WheelRange range = wheel_range(map.view, footprint, x, y, heading, half_x, half_y);
-        const WheelHeight center = wheel_height(map.view, footprint, x, y, heading);
+        const double half_lean = std::pow(10.0, -4 + 3 * std::fabs(unit(rng)));  // to 0.1 rad
+        const WheelPlay play{half_x, half_y, n % 5 == 0 ? 0.0 : half_lean};
+        const WheelRange range = wheel_range(map.view, footprint, x, y, heading, lean, play);
+        const WheelHeight center = wheel_height(map.view, footprint, x, y, heading, lean);
         if (range.status != Status::kOk) {
           // Refused only where the footprint, swept over the rectangle, leaves the map.
           EXPECT_EQ(range.status, Status::kOutsideMap);
@@ -65,17 +69,21 @@ TEST(WheelRange, HoldsEverywhereInTheRectangle) {
         }
         ASSERT_EQ(center.status, Status::kOk);
         ASSERT_NEAR(range.height_m, center.height_m, 1e-9);
-        const double relief =
-            relief_bound_m(map.view, footprint, x, y, heading, half_x, half_y, 0.0);
-        const double quick =
-            relief_bound_m(map.view, footprint, x, y, heading, half_x, half_y, 1e9);
+        const double relief = relief_bound_m(map.view, footprint, x, y, heading, lean, play, 0.0);
+        const double quick = relief_bound_m(map.view, footprint, x, y, heading, lean, play, 1e9);
         for (int k = 0; k < 40; ++k) {
-          const double dx = half_x * (k < 4 ? (k & 1 ? 1 : -1) : unit(rng));
-          const double dy = half_y * (k < 4 ? (k & 2 ? 1 : -1) : unit(rng));
-          const WheelContact there = wheel_contact(map.view, footprint, x + dx, y + dy, heading);
+          const double dx = half_x * (k < 8 ? (k & 1 ? 1 : -1) : unit(rng));
+          const double dy = half_y * (k < 8 ? (k & 2 ? 1 : -1) : unit(rng));
+          const double turn = play.lean_rad * (k < 8 ? (k & 4 ? 1 : -1) : unit(rng));
+          // The foot moves by (dx, dy), and the axle is beside it.
+          const SinCos leaning = det_sincos(phi + turn);
+          const double aside = footprint.radius_m * (leaning.sin - lean.sin);
+          const WheelContact there =
+              wheel_contact(map.view, footprint, x + dx + aside * heading.sin,
+                            y + dy - aside * heading.cos, heading, leaning);
           ASSERT_EQ(there.status, Status::kOk);
-          const double residual =
-              there.height_m - center.height_m - range.slope_x * dx - range.slope_y * dy;
+          const double residual = there.height_m - center.height_m - range.slope_x * dx -
+                                  range.slope_y * dy - range.slope_lean_m * turn;
           ASSERT_GE(residual, range.residual_lo_m - 1e-9) << "half " << half_x << ", " << half_y;
           ASSERT_LE(residual, range.residual_hi_m + 1e-9) << "half " << half_x << ", " << half_y;
           ASSERT_LE(there.ground_max_m - there.ground_min_m, relief + 1e-9);
@@ -100,8 +108,10 @@ TEST(WheelRange, APlaneHasNoResidual) {
     map.fill([&](double x, double y) { return gx * (x - frame.ox) + gy * (y - frame.oy); });
     const double x = frame.ox + 25 * frame.res;
     const double y = frame.oy + 30 * frame.res;
+    const SinCos heading = det_sincos(unit(rng));
+    const SinCos lean = det_sincos(0.4 * unit(rng));
     const WheelRange range =
-        wheel_range(map.view, footprint, x, y, det_sincos(unit(rng)), 0.02, 0.03);
+        wheel_range(map.view, footprint, x, y, heading, lean, {0.02, 0.03, 0.0});
     ASSERT_EQ(range.status, Status::kOk);
     // Heights are float32: cells differ from the plane by a few micrometres.
     EXPECT_NEAR(range.slope_x, gx, 2e-4);
@@ -115,18 +125,22 @@ TEST(WheelRange, UnknownGroundAndBordersAreNamed) {
   Map map(60, 50, -2.0, 1.0, 0.1);
   map.fill([](double, double) { return 0.5; });
   const SinCos east = det_sincos(0.0);
-  EXPECT_EQ(wheel_range(map.view, footprint, 0.5, 3.0, east, 0.01, 0.01).status, Status::kOk);
-  EXPECT_EQ(wheel_range(map.view, footprint, -1.8, 3.0, east, 0.01, 0.01).status,
+  EXPECT_EQ(wheel_range(map.view, footprint, 0.5, 3.0, east, kLevel, {0.01, 0.01, 0.0}).status,
+            Status::kOk);
+  EXPECT_EQ(wheel_range(map.view, footprint, -1.8, 3.0, east, kLevel, {0.01, 0.01, 0.0}).status,
             Status::kOutsideMap);
-  EXPECT_EQ(wheel_range(map.view, footprint, NAN, 3.0, east, 0.01, 0.01).status,
+  EXPECT_EQ(wheel_range(map.view, footprint, NAN, 3.0, east, kLevel, {0.01, 0.01, 0.0}).status,
             Status::kOutsideMap);
-  EXPECT_TRUE(std::isinf(relief_bound_m(map.view, footprint, -1.8, 3.0, east, 0.01, 0.01, 1.0)));
+  EXPECT_TRUE(std::isinf(
+      relief_bound_m(map.view, footprint, -1.8, 3.0, east, kLevel, {0.01, 0.01, 0.0}, 1.0)));
   // A hole 0.28 m ahead: beyond the rim (0.263 m) until the rectangle reaches it.
   map.at(28, 20) = NAN;  // x = 0.8
-  EXPECT_EQ(wheel_range(map.view, footprint, 0.43, 3.0, east, 0.001, 0.001).status, Status::kOk);
-  EXPECT_EQ(wheel_range(map.view, footprint, 0.43, 3.0, east, 0.02, 0.001).status,
+  EXPECT_EQ(wheel_range(map.view, footprint, 0.43, 3.0, east, kLevel, {0.001, 0.001, 0.0}).status,
+            Status::kOk);
+  EXPECT_EQ(wheel_range(map.view, footprint, 0.43, 3.0, east, kLevel, {0.02, 0.001, 0.0}).status,
             Status::kUnknownGround);
-  EXPECT_TRUE(std::isinf(relief_bound_m(map.view, footprint, 0.6, 3.0, east, 0.01, 0.01, 1.0)));
+  EXPECT_TRUE(std::isinf(
+      relief_bound_m(map.view, footprint, 0.6, 3.0, east, kLevel, {0.01, 0.01, 0.0}, 1.0)));
 }
 
 }  // namespace

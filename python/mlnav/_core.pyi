@@ -134,7 +134,7 @@ class Grid:
     def heights(self, xy: F64) -> F64:
         """(n, 2) -> (n,) bilinear heights; NaN outside or over unknown ground."""
     def wheel_heights(self, model: RoverModel, poses: F64) -> F64:
-        """(n, 3) wheel x, y, heading -> (n,) H, NaN where unknown or outside."""
+        """(n, 3) wheel x, y, heading -> (n,) H of level axles, NaN where unknown or outside."""
 
 class Checker:
     @staticmethod

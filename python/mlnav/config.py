@@ -615,9 +615,9 @@ class Stereo(Section):
     """Holes up to this wide (an even number of cells), most of them behind rocks, get the mean
     height around them. 0: they stay unknown; then no rock that hides a cell is driven over, and
     few paths are whole."""
-    fill_beyond_m: NonNegative = 2.5
+    fill_beyond_m: NonNegative = 3.0
     """But only at this distance from the rover, and more: ground that it stands on before it looks
-    again (a metre ahead, and half its length) is seen, or unknown."""
+    again (a metre on, and 1.9 m from its middle to a front wheel's corner) is seen, or unknown."""
     mast_m: tuple[float, float, Positive] = (0.80, -0.56, 1.98)
     """The cameras' place: forward, left, up in the rover frame."""
     azimuth_deg: Annotated[list[float], Field(min_length=1, max_length=16)] = [0.0, 60.0, -60.0]

@@ -323,7 +323,7 @@ def test_the_map_has_cells_of_its_own(resolution: float) -> None:
 # ------------------------------------------------------------------------------------------ unknown
 
 
-@pytest.mark.parametrize(("setting", "reach"), [("fill_m=0", 99.0), ("fill_m=0.4", 2.5)])
+@pytest.mark.parametrize(("setting", "reach"), [("fill_m=0", 99.0), ("fill_m=0.4", 3.0)])
 def test_what_was_never_seen_is_unknown(rocky: Terrain, setting: str, reach: float) -> None:
     """Nowhere is what was not seen known; with holes filled, not where the rover drives next."""
     sensor = stereo(rocky, setting, "half_width_m=9", seed=1)

@@ -27,6 +27,7 @@ MLNAV_INLINE Pair both(double a) noexcept { return {_mm_set1_pd(a)}; }
 MLNAV_INLINE Pair load_pair(const double* p) noexcept { return {_mm_loadu_pd(p)}; }
 MLNAV_INLINE Pair load_aligned(const double* p) noexcept { return {_mm_load_pd(p)}; }  // 16 bytes
 MLNAV_INLINE void store_aligned(double* p, Pair a) noexcept { _mm_store_pd(p, a.v); }
+MLNAV_INLINE void store_pair(double* p, Pair a) noexcept { _mm_storeu_pd(p, a.v); }
 MLNAV_INLINE Pair operator+(Pair a, Pair b) noexcept { return {_mm_add_pd(a.v, b.v)}; }
 MLNAV_INLINE Pair operator-(Pair a, Pair b) noexcept { return {_mm_sub_pd(a.v, b.v)}; }
 MLNAV_INLINE Pair operator*(Pair a, Pair b) noexcept { return {_mm_mul_pd(a.v, b.v)}; }
@@ -65,37 +66,24 @@ MLNAV_INLINE IntPair integers(Pair shifted) noexcept {
           static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_unpackhi_epi64(bits, bits)))};
 }
 
-// Four floats to float64.
-MLNAV_INLINE void widen4(const float* from, double* to) noexcept {
-  const __m128 values = _mm_loadu_ps(from);
-  _mm_storeu_pd(to, _mm_cvtps_pd(values));
-  _mm_storeu_pd(to + 2, _mm_cvtps_pd(_mm_movehl_ps(values, values)));
-}
-
-// Maximum of floats read four at a time, and whether any was NaN (then the maximum means nothing).
-class FloatScan {
- public:
-  void read4(const float* p) noexcept {
-    const __m128 values = _mm_loadu_ps(p);
-    nan_ = _mm_or_ps(nan_, _mm_cmpunord_ps(values, values));
-    max_ = _mm_max_ps(max_, values);
-  }
-  bool any_nan() const noexcept { return _mm_movemask_ps(nan_) != 0; }
-  double max() const noexcept {
-    const __m128 two = _mm_max_ps(max_, _mm_movehl_ps(max_, max_));
-    return static_cast<double>(_mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1))));
-  }
-
- private:
-  __m128 nan_ = _mm_setzero_ps();
-  __m128 max_ = _mm_set1_ps(-3.0e38f);
+// Four floats as float64.
+struct FourWide {
+  Pair first, second;
 };
+MLNAV_INLINE FourWide widen4(const float* p) noexcept {
+  const __m128 values = _mm_loadu_ps(p);
+  return {{_mm_cvtps_pd(values)}, {_mm_cvtps_pd(_mm_movehl_ps(values, values))}};
+}
 
 // Whether any value seen was NaN.
 class NanScan {
  public:
   void see(Pair a) noexcept { nan_ = _mm_or_pd(nan_, _mm_cmpunord_pd(a.v, a.v)); }
-  bool any() const noexcept { return _mm_movemask_pd(nan_) != 0; }
+  void see4(const float* p) noexcept {
+    const __m128 values = _mm_loadu_ps(p);
+    nan_ = _mm_or_pd(nan_, _mm_castps_pd(_mm_cmpunord_ps(values, values)));
+  }
+  bool any() const noexcept { return _mm_movemask_ps(_mm_castpd_ps(nan_)) != 0; }
 
  private:
   __m128d nan_ = _mm_setzero_pd();
@@ -114,6 +102,7 @@ MLNAV_INLINE void store_aligned(double* p, Pair a) noexcept {
   p[0] = a.a;
   p[1] = a.b;
 }
+MLNAV_INLINE void store_pair(double* p, Pair a) noexcept { store_aligned(p, a); }
 MLNAV_INLINE Pair operator+(Pair a, Pair b) noexcept { return {a.a + b.a, a.b + b.b}; }
 MLNAV_INLINE Pair operator-(Pair a, Pair b) noexcept { return {a.a - b.a, a.b - b.b}; }
 MLNAV_INLINE Pair operator*(Pair a, Pair b) noexcept { return {a.a * b.a, a.b * b.b}; }
@@ -146,29 +135,20 @@ MLNAV_INLINE IntPair integers(Pair shifted) noexcept {
           static_cast<std::uint32_t>(shifted.b - kShift)};
 }
 
-MLNAV_INLINE void widen4(const float* from, double* to) noexcept {
-  for (int i = 0; i < 4; ++i) to[i] = static_cast<double>(from[i]);
-}
-
-class FloatScan {
- public:
-  void read4(const float* p) noexcept {
-    for (int i = 0; i < 4; ++i) {
-      nan_ |= !(p[i] == p[i]);
-      max_ = max_ > p[i] ? max_ : p[i];
-    }
-  }
-  bool any_nan() const noexcept { return nan_; }
-  double max() const noexcept { return static_cast<double>(max_); }
-
- private:
-  bool nan_ = false;
-  float max_ = -3.0e38f;
+struct FourWide {
+  Pair first, second;
 };
+MLNAV_INLINE FourWide widen4(const float* p) noexcept {
+  return {{static_cast<double>(p[0]), static_cast<double>(p[1])},
+          {static_cast<double>(p[2]), static_cast<double>(p[3])}};
+}
 
 class NanScan {
  public:
   void see(Pair a) noexcept { nan_ |= !(a.a == a.a) || !(a.b == a.b); }
+  void see4(const float* p) noexcept {
+    for (int i = 0; i < 4; ++i) nan_ |= !(p[i] == p[i]);
+  }
   bool any() const noexcept { return nan_; }
 
  private:

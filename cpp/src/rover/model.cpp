@@ -59,22 +59,25 @@ WheelPlan wheel_plan(const RoverGeometry& g) noexcept {
           {g.front_y_m, g.middle_y_m, g.rear_y_m, -g.front_y_m, -g.middle_y_m, -g.rear_y_m}};
 }
 
-void wheel_headings(const RoverGeometry& geometry, SinCos heading, double curvature_per_m,
-                    SinCos headings[kWheels]) noexcept {
+void wheel_steering(const RoverGeometry& geometry, double curvature_per_m,
+                    SinCos steering[kWheels]) noexcept {
   const WheelPlan plan = wheel_plan(geometry);
   const bool in_place = std::isinf(curvature_per_m);
   for (int i = 0; i < kWheels; ++i) {
-    headings[i] = heading;
+    steering[i] = {0.0, 1.0};
     if (plan.x_m[i] == 0.0 || curvature_per_m == 0.0) continue;
     // Velocity of the wheel's place in the rover frame, turning about (0, 1 / curvature).
     const double forward = in_place ? -plan.y_m[i] : 1.0 - curvature_per_m * plan.y_m[i];
     const double left = in_place ? plan.x_m[i] : curvature_per_m * plan.x_m[i];
     // A wheel that would roll backwards steers the other way round: within +-90 deg.
     const double scale = (forward < 0.0 ? -1.0 : 1.0) / std::sqrt(forward * forward + left * left);
-    const double cos = forward * scale;
-    const double sin = left * scale;
-    headings[i] = {heading.sin * cos + heading.cos * sin, heading.cos * cos - heading.sin * sin};
+    steering[i] = {left * scale, forward * scale};
   }
+}
+
+SinCos wheel_heading(SinCos rover_heading, SinCos steering) noexcept {
+  return {rover_heading.sin * steering.cos + rover_heading.cos * steering.sin,
+          rover_heading.cos * steering.cos - rover_heading.sin * steering.sin};
 }
 
 }  // namespace mlnav

@@ -11,23 +11,74 @@ Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noex
 
 namespace {
 
-// Where wheel i stands.
-Point2 wheel_at(const Pose2& pose, SinCos heading, double forward_m, double left_m) noexcept {
-  return {pose.x_m + forward_m * heading.cos - left_m * heading.sin,
-          pose.y_m + forward_m * heading.sin + left_m * heading.cos};
+// How the six wheels stand on the ground.
+struct Wheels {
+  SinCos rover_heading;
+  SinCos steering[kWheels];
+  SinCos heading[kWheels];
+  SinCos lean[kWheels];
+  Point2 at[kWheels];
+
+  Wheels(const RoverGeometry& geometry, const Stance& stance) noexcept
+      : rover_heading(det_sincos(stance.pose.heading_rad)) {
+    wheel_steering(geometry, stance.curvature_per_m, steering);
+    for (int i = 0; i < kWheels; ++i) heading[i] = wheel_heading(rover_heading, steering[i]);
+  }
+  void place(const Pose2& pose, const double forward_m[kWheels],
+             const double left_m[kWheels]) noexcept {
+    const double c = rover_heading.cos;
+    const double s = rover_heading.sin;
+    for (int i = 0; i < kWheels; ++i) {
+      at[i] = {pose.x_m + forward_m[i] * c - left_m[i] * s,
+               pose.y_m + forward_m[i] * s + left_m[i] * c};
+    }
+  }
+  // False where one leans too far.
+  bool tilt(double sin_roll, double cos_roll, const double sin_link[kWheels]) noexcept {
+    for (int i = 0; i < kWheels; ++i) {
+      const double sin = sin_lean(steering[i], sin_roll, cos_roll, sin_link[i]);
+      if (!(sin >= -kSteepestSinLean && sin <= kSteepestSinLean)) return false;
+      lean[i] = {sin, std::sqrt(1.0 - sin * sin)};
+    }
+    return true;
+  }
+};
+
+// Leans of wheels on the plane that fits the ground below the nominal ones best; level where it is unknown.
+void tilt_with_ground(const GridView& grid, const WheelPlan& plan, Wheels* wheels) noexcept {
+  double mean_x = 0.0;
+  for (const double x : plan.x_m) mean_x += x / kWheels;
+  double along = 0.0, along_inertia = 0.0;
+  double across = 0.0, across_inertia = 0.0;
+  for (int i = 0; i < kWheels; ++i) {
+    const double z = height_m(grid, wheels->at[i].x_m, wheels->at[i].y_m);
+    const double x = plan.x_m[i] - mean_x;
+    const double y = plan.y_m[i];
+    along += x * z;
+    along_inertia += x * x;
+    across += y * z;
+    across_inertia += y * y;
+  }
+  // Roll and pitch of a rover that lies on the plane (tan(roll) and tan(pitch) / cos(roll) are its slopes).
+  const double tan_roll = across / across_inertia;
+  const double cos_roll = 1.0 / std::sqrt(1.0 + tan_roll * tan_roll);
+  const double tan_pitch = along / along_inertia * cos_roll;
+  double sin_link[kWheels];
+  for (double& sin : sin_link) sin = tan_pitch / std::sqrt(1.0 + tan_pitch * tan_pitch);
+  if (!wheels->tilt(tan_roll * cos_roll, cos_roll, sin_link)) {
+    for (SinCos& lean : wheels->lean) lean = kLevel;
+  }
 }
 
 // H at all six wheels; the worst fault of any.
-Status look_up(const GridView& grid, const WheelFootprint& footprint, const Pose2& pose,
-               SinCos heading, const SinCos wheels[kWheels], const double forward_m[kWheels],
-               const double left_m[kWheels], SettledState* out) noexcept {
+Status look_up(const GridView& grid, const WheelFootprint& footprint, const Wheels& wheels,
+               double heights_m[kWheels]) noexcept {
   Status worst = Status::kOk;
   for (int i = 0; i < kWheels; ++i) {
-    const Point2 at = wheel_at(pose, heading, forward_m[i], left_m[i]);
-    const WheelHeight height = wheel_height(grid, footprint, at.x_m, at.y_m, wheels[i]);
-    ++out->lookups;
+    const WheelHeight height = wheel_height(grid, footprint, wheels.at[i].x_m, wheels.at[i].y_m,
+                                            wheels.heading[i], wheels.lean[i]);
     if (height.status == Status::kOk) {
-      out->heights_m[i] = height.height_m;
+      heights_m[i] = height.height_m;
     } else if (worst != Status::kOutsideMap) {
       worst = height.status;
     }
@@ -36,13 +87,12 @@ Status look_up(const GridView& grid, const WheelFootprint& footprint, const Pose
 }
 
 // Largest height span under a wheel. The wheels were looked up there a moment ago: no faults.
-double relief(const GridView& grid, const WheelFootprint& footprint, const Pose2& pose,
-              SinCos heading, const SinCos wheels[kWheels],
-              const WheelPositions<double>& positions) noexcept {
+double relief(const GridView& grid, const WheelFootprint& footprint,
+              const Wheels& wheels) noexcept {
   double largest = 0.0;
   for (int i = 0; i < kWheels; ++i) {
-    const Point2 at = wheel_at(pose, heading, positions.forward_m[i], positions.left_m[i]);
-    const WheelContact contact = wheel_contact(grid, footprint, at.x_m, at.y_m, wheels[i]);
+    const WheelContact contact = wheel_contact(grid, footprint, wheels.at[i].x_m, wheels.at[i].y_m,
+                                               wheels.heading[i], wheels.lean[i]);
     const double span = contact.ground_max_m - contact.ground_min_m;
     if (span > largest) largest = span;
   }
@@ -108,22 +158,27 @@ class Accelerator {
 
 }  // namespace
 
+Status nominal_heights(const GridView& grid, const SettleModel& model, const Stance& stance,
+                       double heights_m[kWheels]) noexcept {
+  const WheelPlan plan = wheel_plan(model.linkage.g);
+  Wheels wheels(model.linkage.g, stance);
+  wheels.place(stance.pose, plan.x_m, plan.y_m);
+  tilt_with_ground(grid, plan, &wheels);
+  return look_up(grid, model.footprint, wheels, heights_m);
+}
+
 SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
                     const double* start_heights_m) noexcept {
   SettledState out;
-  const Pose2& pose = stance.pose;
-  const SinCos heading = det_sincos(pose.heading_rad);
-  SinCos wheels[kWheels];
-  wheel_headings(model.linkage.g, heading, stance.curvature_per_m, wheels);
   double h[kWheels];
   if (start_heights_m != nullptr) {
     for (int i = 0; i < kWheels; ++i) h[i] = start_heights_m[i];
   } else {
-    const WheelPlan plan = wheel_plan(model.linkage.g);
-    out.status = look_up(grid, model.footprint, pose, heading, wheels, plan.x_m, plan.y_m, &out);
+    out.status = nominal_heights(grid, model, stance, h);
+    out.lookups += kWheels;
     if (out.status != Status::kOk) return out;
-    for (int i = 0; i < kWheels; ++i) h[i] = out.heights_m[i];
   }
+  Wheels wheels(model.linkage.g, stance);
 
   // Fixed-point steps contract by 0.1-0.3 on ordinary ground. Among sharp rocks they can cycle;
   // averaging ever more strongly with the last guess breaks the cycles.
@@ -135,8 +190,13 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Stance
     out.status = solve_chain(model.linkage, h, &out.state, &out.positions);
     ++out.steps;
     if (out.status != Status::kOk) return out;
-    out.status = look_up(grid, model.footprint, pose, heading, wheels, out.positions.forward_m,
-                         out.positions.left_m, &out);
+    wheels.place(stance.pose, out.positions.forward_m, out.positions.left_m);
+    if (!wheels.tilt(out.state.sin_roll, out.state.cos_roll, out.positions.sin_link)) {
+      out.status = Status::kOutOfMechanicalRange;
+      return out;
+    }
+    out.status = look_up(grid, model.footprint, wheels, out.heights_m);
+    out.lookups += kWheels;
     if (out.status != Status::kOk) return out;
     out.residual_m = 0.0;
     for (int i = 0; i < kWheels; ++i) {
@@ -144,7 +204,7 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Stance
       if (error > out.residual_m) out.residual_m = error;
     }
     if (out.residual_m < kSettleTolerance_m) {
-      out.relief_max_m = relief(grid, model.footprint, pose, heading, wheels, out.positions);
+      out.relief_max_m = relief(grid, model.footprint, wheels);
       return out;
     }
     // Each stage twice as long as the one before, since it moves half as far a step.

@@ -30,4 +30,13 @@ inline BallSinCos ball_sincos(double sin, double cos, double half) noexcept {
   return {{sin, std::fabs(cos) * half + second}, {cos, std::fabs(sin) * half + second}};
 }
 
+// 1 / cos of an angle within +-90 deg whose sine is given: 1 / sqrt(1 - x^2), by the mean value
+// theorem.
+inline double secant_of_sine(double x) noexcept { return 1.0 / std::sqrt(1.0 - x * x); }
+inline Ball secant_of_sine(Ball x) noexcept {
+  const double farthest = std::fabs(x.m) + x.r;
+  const double steepest = secant_of_sine(farthest);
+  return {secant_of_sine(x.m), farthest * steepest * steepest * steepest * x.r};
+}
+
 }  // namespace mlnav

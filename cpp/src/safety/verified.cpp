@@ -3,22 +3,15 @@
 #include <cmath>
 #include <limits>
 
-#include "ball.hpp"
-#include "mlnav/ground/wheel_range.hpp"
+#include "verified_work.hpp"
 
 namespace mlnav {
+
+using namespace verified;
+
 namespace {
 
-constexpr int kN = 6;  // states and wheels alike
-enum State : int { kRoll, kPitch, kDifferentialState, kBogieLeft, kBogieRight, kHeight };
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Every bound below is a sum of non-negative float64 terms, each of some thousand roundings at most:
-// relative error under 2^-40. `kAbsolute` covers what cancels: axle heights and places against H, whose
-// values stay below kMaxHeight_m and kMaxOrigin_m.
-constexpr double kWiden = 1.0 + 1e-12;
-constexpr double kAbsolute = 1e-8;
 
 // Beyond a limit by this much, the state on the heights under the nominal wheels is not worth settling, and
 // the settled one not worth certifying.
@@ -30,84 +23,9 @@ constexpr double kSettledWithin = 2e-5;
 // Largest box worth trying: beyond, a pose is as good as unknown.
 constexpr double kMaxHalf_rad = 0.1;
 constexpr double kMaxHalf_m = 0.3;
-
-double larger(double a, double b) noexcept { return a > b ? a : b; }
-double smaller(double a, double b) noexcept { return a < b ? a : b; }
-
-// Sine and cosine of the six angles that turn the linkage, as T.
-template <typename T>
-struct Turns {
-  T sin_roll, cos_roll;
-  T sin_pitch, cos_pitch;
-  T sin_rocker[2], cos_rocker[2];  // left, right, from the horizontal
-  T sin_bogie[2], cos_bogie[2];
-};
-
-// Where the axles are, in the heading frame about the rover's origin, and how they move with the state.
-template <typename T>
-struct Axles {
-  T up[kN], forward[kN], left[kN];
-  T d_up[kN][kN], d_forward[kN][kN], d_left[kN][kN];  // [wheel][state]
-};
-
-// The same links as detail::side_axles (kinematics.hpp), with their derivatives.
-template <typename T>
-void place_axles(const RoverGeometry& g, const Turns<T>& t, Axles<T>* out) noexcept {
-  const double r = g.wheel_radius_m;
-  const double track[3] = {g.front_y_m, g.middle_y_m, g.rear_y_m};
-  const T zero{0.0};
-  const T one{1.0};
-  const auto along = [](T sin, T cos, double x, double z) { return x * cos - z * sin; };
-  const auto up = [](T sin, T cos, double x, double z) { return x * sin + z * cos; };
-  const T pivot_x = along(t.sin_pitch, t.cos_pitch, g.rocker_pivot_x_m, g.rocker_pivot_z_m);
-  const T pivot_z = up(t.sin_pitch, t.cos_pitch, g.rocker_pivot_x_m, g.rocker_pivot_z_m);
-  for (int side = 0; side < 2; ++side) {
-    const double s = side == 0 ? 1.0 : -1.0;
-    const auto on_rocker = [&](double x, double z, T* px, T* pz) {
-      *px = along(t.sin_rocker[side], t.cos_rocker[side], x, z);
-      *pz = up(t.sin_rocker[side], t.cos_rocker[side], x, z);
-    };
-    T rocker_x[3], rocker_z[3], bogie_x[3], bogie_z[3];
-    on_rocker(g.front_x_m - g.rocker_pivot_x_m, r - g.rocker_pivot_z_m, &rocker_x[0], &rocker_z[0]);
-    on_rocker(g.bogie_pivot_x_m - g.rocker_pivot_x_m, g.bogie_pivot_z_m - g.rocker_pivot_z_m,
-              &rocker_x[1], &rocker_z[1]);
-    rocker_x[2] = rocker_x[1];
-    rocker_z[2] = rocker_z[1];
-    bogie_x[0] = bogie_z[0] = zero;
-    const double at[3] = {0.0, -g.bogie_pivot_x_m, g.rear_x_m - g.bogie_pivot_x_m};
-    for (int i = 1; i < 3; ++i) {
-      bogie_x[i] = along(t.sin_bogie[side], t.cos_bogie[side], at[i], r - g.bogie_pivot_z_m);
-      bogie_z[i] = up(t.sin_bogie[side], t.cos_bogie[side], at[i], r - g.bogie_pivot_z_m);
-    }
-    for (int i = 0; i < 3; ++i) {
-      const int w = 3 * side + i;
-      const double y = s * track[i];
-      // In the side's plane: from the origin, and the parts that turn with rocker and bogie alone.
-      const T lever_x = rocker_x[i] + bogie_x[i];
-      const T lever_z = rocker_z[i] + bogie_z[i];
-      const T x = pivot_x + lever_x;
-      const T z = pivot_z + lever_z;
-      out->up[w] = z * t.cos_roll + y * t.sin_roll;
-      out->forward[w] = x;
-      out->left[w] = y * t.cos_roll - z * t.sin_roll;
-      for (int q = 0; q < kN; ++q)
-        out->d_up[w][q] = out->d_forward[w][q] = out->d_left[w][q] = zero;
-      out->d_up[w][kRoll] = out->left[w];
-      out->d_left[w][kRoll] = -out->up[w];
-      out->d_up[w][kPitch] = x * t.cos_roll;
-      out->d_forward[w][kPitch] = -z;
-      out->d_left[w][kPitch] = -(x * t.sin_roll);
-      out->d_up[w][kDifferentialState] = s * (lever_x * t.cos_roll);
-      out->d_forward[w][kDifferentialState] = -(s * lever_z);
-      out->d_left[w][kDifferentialState] = -(s * (lever_x * t.sin_roll));
-      const int own_bogie = side == 0 ? kBogieLeft : kBogieRight;
-      out->d_up[w][own_bogie] = bogie_x[i] * t.cos_roll;
-      out->d_forward[w][own_bogie] = -bogie_z[i];
-      out->d_left[w][own_bogie] = -(bogie_x[i] * t.sin_roll);
-      out->d_up[w][kHeight] = one;
-    }
-  }
-}
+// How far a wheel may lean for each metre that it may move, in the ranges of H that a box is tried in: with the
+// roll and, if it is steered, with its link.
+constexpr double kLeanPerReach[2] = {0.5, 1.2};
 
 // Inverse by Gauss-Jordan with row pivots; false where a pivot all but vanishes.
 bool invert(double a[kN][kN], double inverse[kN][kN]) noexcept {
@@ -149,39 +67,6 @@ bool invert(double a[kN][kN], double inverse[kN][kN]) noexcept {
 double most(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 
 }  // namespace
-
-// What is known about one pose.
-struct VerifiedChecker::Work {
-  Pose2 pose;
-  SinCos heading;      // of the rover
-  SinCos steered[kN];  // of its wheels
-  bool everything = false;
-  AceReport report;
-  unsigned reasons = 0;
-  double settled[kN] = {};                   // where settling ends
-  double q[kN] = {};                         // centre of the box
-  double half[kN] = {};                      // half widths
-  Turns<double> turns;                       // of the centre
-  Axles<Ball> box;                           // over the box
-  double forward[kN], left[kN];              // centre places of the wheels
-  double reach_forward[kN], reach_left[kN];  // how far from there H is known
-  double slope_forward[kN], slope_left[kN];  // of H, heading frame
-  double y[kN][kN];
-  double shift[kN], base[kN];  // T(q) - q at the centre, and what the residuals of H add
-
-  Point2 wheel(int i) const noexcept {
-    return {pose.x_m + forward[i] * heading.cos - left[i] * heading.sin,
-            pose.y_m + forward[i] * heading.sin + left[i] * heading.cos};
-  }
-  // Half sides, along the world's axes, of a rectangle that holds wheel i's reach. The last term: world
-  // coordinates are rounded.
-  Point2 reach(int i) const noexcept {
-    const double c = std::fabs(heading.cos);
-    const double s = std::fabs(heading.sin);
-    return {(reach_forward[i] * c + reach_left[i] * s) * kWiden + kAbsolute,
-            (reach_forward[i] * s + reach_left[i] * c) * kWiden + kAbsolute};
-  }
-};
 
 Fault validate(const VerifiedConfig& config) noexcept {
   if (config.max_tries < 1 || config.max_tries > 100) return {Status::kConfigBad, "max_tries"};
@@ -231,18 +116,13 @@ unsigned VerifiedChecker::hopeless(const ChainState<double>& state,
 // among rocks a pose can have several settled states, and one that nothing settles to would be a poor thing
 // to certify.
 bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
-  const WheelPlan plan = wheel_plan(model_.geometry);
+  work->pose = stance.pose;
+  work->heading = det_sincos(stance.pose.heading_rad);
+  wheel_steering(model_.geometry, stance.curvature_per_m, work->steering);
+  for (int i = 0; i < kN; ++i) work->steered[i] = wheel_heading(work->heading, work->steering[i]);
   double h[kN];
-  for (int i = 0; i < kN; ++i) {
-    work->forward[i] = plan.x_m[i];
-    work->left[i] = plan.y_m[i];
-    const Point2 at = work->wheel(i);
-    const WheelHeight height =
-        wheel_height(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i]);
-    ++work->report.lookups;
-    h[i] = height.height_m;
-    work->reasons |= reason_of(height.status);
-  }
+  work->reasons |= reason_of(nominal_heights(map_, settle_, stance, h));
+  work->report.lookups += kN;
   if (work->reasons != 0) return false;
 
   // On the heights under the nominal wheels: cheap, and often enough.
@@ -305,10 +185,9 @@ void VerifiedChecker::turn(Work* work) const noexcept {
   }
 }
 
-// The axles over the box work->half about the centre, and how far from its centre place each wheel can
-// stand in it (mean value theorem). False for a box too large to say anything.
-bool VerifiedChecker::move(Work* work, double reach_forward[kStates],
-                           double reach_left[kStates]) const noexcept {
+// The axles over the box work->half about the centre, and how far each wheel can be from its centre place and
+// lean in it (mean value theorem). False for a box too large to say anything.
+bool VerifiedChecker::move(Work* work, Reach* reach) const noexcept {
   const double* const half = work->half;
   bool small = half[kHeight] <= kMaxHalf_m;
   for (int j = 0; j < kHeight; ++j) small &= half[j] <= kMaxHalf_rad;
@@ -330,34 +209,36 @@ bool VerifiedChecker::move(Work* work, double reach_forward[kStates],
          half_rocker + half[side == 0 ? kBogieLeft : kBogieRight], &balls.sin_bogie[side],
          &balls.cos_bogie[side]);
   }
-  place_axles(model_.geometry, balls, &work->box);
+  place_axles(model_.geometry, work->steering, balls, &work->box);
   for (int i = 0; i < kN; ++i) {
+    if (!(most(work->box.sin_lean[i]) < kSteepestSinLean)) return false;
     double forward = 0.0;
     double left = 0.0;
+    double lean = 0.0;
     for (int j = 0; j < kN; ++j) {
       forward += most(work->box.d_forward[i][j]) * half[j];
       left += most(work->box.d_left[i][j]) * half[j];
+      lean += most(work->box.d_lean[i][j]) * half[j];
     }
-    reach_forward[i] = forward * kWiden + kAbsolute;
-    reach_left[i] = left * kWiden + kAbsolute;
+    reach->forward[i] = forward * kWiden + kAbsolute;
+    reach->left[i] = left * kWiden + kAbsolute;
+    reach->lean[i] = lean * kWiden + kAbsolute;
   }
   return true;
 }
 
-// H about each wheel within work->reach_*: the slope of G, its inverse Y, and the constant part of
+// H about each wheel within work->reach: the slope of G, its inverse Y, and the constant part of
 // T(q) - q, which is shift +- base. False with reasons, or where G has no usable inverse.
 bool VerifiedChecker::linearize(Work* work) const noexcept {
   ++work->report.inner_steps;
   Axles<double> axles;
-  place_axles(model_.geometry, work->turns, &axles);
+  place_axles(model_.geometry, work->steering, work->turns, &axles);
+  work->place(axles);
   double gap[kN], spread[kN], jacobian[kN][kN];
   for (int i = 0; i < kN; ++i) {
-    work->forward[i] = axles.forward[i];
-    work->left[i] = axles.left[i];
     const Point2 at = work->wheel(i);
-    const Point2 reach = work->reach(i);
     const WheelRange range = wheel_range(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i],
-                                         reach.x_m, reach.y_m);
+                                         work->lean[i], work->play(i));
     ++work->report.lookups;
     if (range.status != Status::kOk) {
       work->reasons |= reason_of(range.status);
@@ -367,12 +248,14 @@ bool VerifiedChecker::linearize(Work* work) const noexcept {
     const double s = work->heading.sin;
     work->slope_forward[i] = range.slope_x * c + range.slope_y * s;
     work->slope_left[i] = range.slope_y * c - range.slope_x * s;
+    work->slope_lean[i] = range.slope_lean_m;
     gap[i] = work->q[kHeight] + axles.up[i] - model_.geometry.wheel_radius_m - range.height_m -
              0.5 * (range.residual_lo_m + range.residual_hi_m);
     spread[i] = 0.5 * (range.residual_hi_m - range.residual_lo_m) * kWiden + kAbsolute;
     for (int j = 0; j < kN; ++j) {
       jacobian[i][j] = axles.d_up[i][j] - work->slope_forward[i] * axles.d_forward[i][j] -
-                       work->slope_left[i] * axles.d_left[i][j];
+                       work->slope_left[i] * axles.d_left[i][j] -
+                       work->slope_lean[i] * axles.d_lean[i][j];
     }
   }
   if (!invert(jacobian, work->y)) return false;
@@ -393,7 +276,8 @@ void VerifiedChecker::drift(const Work& work, double out[kStates]) const noexcep
     Ball column[kN];
     for (int i = 0; i < kN; ++i) {
       column[i] = work.box.d_up[i][k] - work.slope_forward[i] * work.box.d_forward[i][k] -
-                  work.slope_left[i] * work.box.d_left[i][k];
+                  work.slope_left[i] * work.box.d_left[i][k] -
+                  work.slope_lean[i] * work.box.d_lean[i][k];
     }
     for (int j = 0; j < kN; ++j) {
       Ball e{j == k ? 1.0 : 0.0, 0.0};
@@ -401,6 +285,39 @@ void VerifiedChecker::drift(const Work& work, double out[kStates]) const noexcep
       out[j] += most(e) * work.half[k];
     }
   }
+}
+
+// One box about the centre work->q: where T sends it, work->shift +- work->image_half. H is taken within `reach`, and
+// the box lets wheels' heights differ by at least `enclosed_m` where it can. False where nothing can be said.
+bool VerifiedChecker::enclose(Work* work, double reach, double enclosed_m) const noexcept {
+  turn(work);
+  for (int i = 0; i < kN; ++i) {
+    const SinCos& steered = work->steering[i];
+    work->reach.forward[i] = work->reach.left[i] = reach;
+    work->reach.lean[i] = reach * (std::fabs(steered.cos) * kLeanPerReach[0] +
+                                   std::fabs(steered.sin) * kLeanPerReach[1]);
+  }
+  if (!linearize(work)) return false;
+  for (int j = 0; j < kN; ++j) {
+    double sum = 0.0;
+    for (int i = 0; i < kN; ++i) sum += std::fabs(work->y[j][i]);
+    work->half[j] =
+        larger((std::fabs(work->shift[j]) + work->base[j]) * 1.25 + 1e-7, sum * enclosed_m);
+  }
+  // H is known only within `reach`: a box that lets a wheel stand farther out is too large.
+  Reach moves;
+  if (!move(work, &moves)) return false;
+  double share = work->beyond(moves);
+  if (share > 1.0) {
+    for (int j = 0; j < kN; ++j) work->half[j] *= 0.99 / share;
+    if (!move(work, &moves)) return false;
+    share = work->beyond(moves);
+  }
+  if (!(share <= 1.0)) return false;
+  double drifts[kN];
+  drift(*work, drifts);
+  for (int j = 0; j < kN; ++j) work->image_half[j] = (work->base[j] + drifts[j]) * kWiden + 1e-12;
+  return true;
 }
 
 // Finds a certified box. Every settled state in a box Q is a fixed point of T and lies in T(Q); if T(Q) lies
@@ -413,34 +330,11 @@ bool VerifiedChecker::certify(Work* work) const noexcept {
   bool first_empty = true;
   double reach = 1.5 * config_.enclosed_m;
   for (int attempt = 0; attempt < config_.max_tries; ++attempt) {
-    turn(work);
-    for (int i = 0; i < kN; ++i) work->reach_forward[i] = work->reach_left[i] = reach;
-    if (!linearize(work)) return false;
-    for (int j = 0; j < kN; ++j) {
-      work->half[j] = (std::fabs(work->shift[j]) + work->base[j]) * 1.25 + 1e-7;
-      if (attempt > 0) continue;
-      double sum = 0.0;
-      for (int i = 0; i < kN; ++i) sum += std::fabs(work->y[j][i]);
-      work->half[j] = larger(work->half[j], sum * config_.enclosed_m);
-    }
-    // H is known only within `reach`: a box that lets a wheel stand farther out is too large.
-    double forward[kN], left[kN], drifts[kN];
-    if (!move(work, forward, left)) return false;
-    double excess = 1.0;
-    for (int i = 0; i < kN; ++i) excess = larger(excess, larger(forward[i], left[i]) / reach);
-    if (excess > 1.0) {
-      for (int j = 0; j < kN; ++j) work->half[j] *= 0.99 / excess;
-      if (!move(work, forward, left)) return false;
-    }
-    for (int i = 0; i < kN; ++i) {
-      if (forward[i] > reach || left[i] > reach) return false;
-    }
-    drift(*work, drifts);
+    if (!enclose(work, reach, attempt == 0 ? config_.enclosed_m : 0.0)) return false;
+    const double* const image_half = work->image_half;
     bool inclusion = true;
     bool empty = false;
-    double image_half[kN];
     for (int j = 0; j < kN; ++j) {
-      image_half[j] = (work->base[j] + drifts[j]) * kWiden + 1e-12;
       inclusion &= std::fabs(work->shift[j]) + image_half[j] < work->half[j];
       if (attempt > 0) continue;
       first_lo[j] = work->q[j] + larger(work->shift[j] - image_half[j], -work->half[j]);
@@ -566,19 +460,17 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
     double relief = 0.0;
     turn(work);
     Axles<double> axles;
-    place_axles(g, work->turns, &axles);
-    if (!move(work, work->reach_forward, work->reach_left)) {
+    place_axles(g, work->steering, work->turns, &axles);
+    work->place(axles);
+    if (!move(work, &work->reach)) {
       work->reasons |= kNotCertified;
       return;
     }
     for (int i = 0; i < kN; ++i) {
-      work->forward[i] = axles.forward[i];
-      work->left[i] = axles.left[i];
       const Point2 at = work->wheel(i);
-      const Point2 reach = work->reach(i);
-      relief = larger(
-          relief, relief_bound_m(map_, settle_.footprint, at.x_m, at.y_m, work->steered[i],
-                                 reach.x_m, reach.y_m, work->everything ? 0.0 : l.relief_max_m));
+      relief = larger(relief, relief_bound_m(map_, settle_.footprint, at.x_m, at.y_m,
+                                             work->steered[i], work->lean[i], work->play(i),
+                                             work->everything ? 0.0 : l.relief_max_m));
     }
     out.relief_max_m = relief;
     out.margin_relief_m = l.relief_max_m - relief;
@@ -588,20 +480,15 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
 
 AceReport VerifiedChecker::check(const Stance& stance, bool everything) const noexcept {
   Work work;
-  work.pose = stance.pose;
   work.everything = everything;
   AceReport& out = work.report;
   if (!stance_ok(stance)) {
     work.reasons = kBadPose;
-  } else {
-    work.heading = det_sincos(stance.pose.heading_rad);
-    wheel_headings(model_.geometry, work.heading, stance.curvature_per_m, work.steered);
-    if (guess(&work, stance)) {
-      if (certify(&work)) {
-        judge_box(&work);
-      } else if (work.reasons == 0) {
-        work.reasons = kNotCertified;
-      }
+  } else if (guess(&work, stance)) {
+    if (certify(&work)) {
+      judge_box(&work);
+    } else if (work.reasons == 0) {
+      work.reasons = kNotCertified;
     }
   }
   out.reasons = static_cast<Reasons>(work.reasons);

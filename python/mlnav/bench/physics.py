@@ -1,9 +1,8 @@
 """What is computed, held against what physics does: settled states, and arcs that ACE passed.
 
 `settled`: the rover is put down at random poses and comes to rest; its state against that of
-`_core.settle` at the pose where it rests, and against one whose wheels are cylinders that lean with
-the body, as those of physics do (`settle_leaning`). The field H that all else stands on takes axles
-as level.
+`_core.settle` at the pose where it rests, and against the same found by other means: cylinders that
+lean with the body, sampled more finely than the field H that all else stands on (`settle_leaning`).
 
 `arcs`: turns and arcs of which the checker passed every pose are driven. Each state on the way is
 held against the limits and, at the pose that was in fact driven, against the checker's bounds. A

@@ -1,14 +1,16 @@
-// H(x, y, psi): the height at which a wheel whose contact point is over (x, y), heading psi, rests.
+// H(x, y, psi, phi): the height at which a wheel rests whose axle is over (x, y), heading psi, leaning by phi,
+// the elevation of the axle's left end.
 //
-// The terrain (bilinear) is dilated by the wheel, a cylinder of radius r and width w about a
-// horizontal axle:
+// The terrain (bilinear) is dilated by the wheel, a cylinder of radius r and width w whose axle leans with
+// the body. With s = sqrt(r^2 - u^2), how far the cylinder reaches below its axle,
 //
-//   H(x, y, psi) = max over (u, v) of  z(x + R(psi) (u, v)) - (r - sqrt(r^2 - u^2)),
-//                  |u| <= r, |v| <= w/2
+//   H = max over (u, v) of  z(x + R(psi) (u, v cos(phi) + s sin(phi))) - v sin(phi) + s cos(phi) - r,
+//       |u| <= r, |v| <= w/2
 //
-// taken over a fixed body-aligned lattice of samples no further apart than kWheelSample_m. A maximum
-// of finitely many continuous functions is continuous, and every part of the project (settling, the
-// checkers, labels, the kinematic world) uses this one field.
+// taken over a lattice of samples, fixed in the wheel and no further apart than kWheelSample_m. The axle is
+// at H + r; leaning by nothing on level ground, H is the ground. A maximum of finitely many continuous
+// functions is continuous, and every part of the project (settling, the checkers, labels, the kinematic
+// world) uses this one field.
 #pragma once
 
 #include "mlnav/ground/grid.hpp"
@@ -18,19 +20,23 @@ namespace mlnav {
 
 inline constexpr double kWheelSample_m = 0.05;
 
-// Sample lattice of one wheel, in the wheel's frame.
+// Sample lattice of one wheel, in the wheel's frame. The last entries are there twice.
 struct WheelFootprint {
   static constexpr int kMaxAlong = 33;
   static constexpr int kMaxAcross = 33;
-  int along = 0;               // samples in the rolling direction, odd
-  int across = 0;              // samples across, odd
-  double u_m[kMaxAlong];       // offsets along, ascending
-  double lift_m[kMaxAlong];    // r - sqrt(r^2 - u^2): how far the rim is above the contact point
-  double v_m[kMaxAcross + 1];  // offsets across, ascending; the last one is there twice
+  int along = 0;   // samples in the rolling direction, odd
+  int across = 0;  // samples across, odd
+  double radius_m;
+  double u_m[kMaxAlong + 1];     // offsets along, ascending
+  double drop_m[kMaxAlong + 1];  // sqrt(r^2 - u^2): how far the rim is below the axle
+  double v_m[kMaxAcross + 1];    // offsets across, ascending
 };
 
 // radius and width positive, and small enough for the lattice (2r and w <= 1.6 m).
 Status make_footprint(double radius_m, double width_m, WheelFootprint* footprint) noexcept;
+
+// Sine and cosine of the lean of a wheel on a level axle.
+inline constexpr SinCos kLevel{0.0, 1.0};
 
 struct WheelContact {
   Status status = Status::kOk;  // kOk, kUnknownGround or kOutsideMap
@@ -39,11 +45,11 @@ struct WheelContact {
   double ground_max_m = 0.0;
 };
 
-// Contact of a wheel over (x, y). `heading` is sin and cos of psi. Faults: any sample over unknown
-// ground, any sample outside the map's extent (the worse one, outside, is reported). On a fault the
-// values are NaN. Heights within +-kMaxHeight_m (validate).
+// Contact of a wheel over (x, y). `heading` and `lean` are sine and cosine of psi and phi, |phi| < 84 deg.
+// Faults: any sample over unknown ground, any sample outside the map's extent (the worse one, outside, is
+// reported). On a fault the values are NaN. Heights within +-kMaxHeight_m (validate).
 WheelContact wheel_contact(const GridView& grid, const WheelFootprint& footprint, double x_m,
-                           double y_m, SinCos heading) noexcept;
+                           double y_m, SinCos heading, SinCos lean = kLevel) noexcept;
 
 // The same status and the same height_m, to the bit, without the ground's extremes: samples that
 // cannot be the highest are skipped. For settling and whoever else needs H alone.
@@ -52,6 +58,6 @@ struct WheelHeight {
   double height_m = 0.0;
 };
 WheelHeight wheel_height(const GridView& grid, const WheelFootprint& footprint, double x_m,
-                         double y_m, SinCos heading) noexcept;
+                         double y_m, SinCos heading, SinCos lean = kLevel) noexcept;
 
 }  // namespace mlnav

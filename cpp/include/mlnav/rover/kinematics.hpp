@@ -114,12 +114,24 @@ struct ChainState {
   T sin_roll, cos_roll, sin_pitch, cos_pitch;
 };
 
-// Horizontal axle positions relative to the rover's origin, in the heading frame (forward, left).
+// Horizontal axle positions relative to the rover's origin, in the heading frame (forward, left), and
+// how far the link that each wheel is mounted on is turned (front: rocker, middle and rear: bogie).
 template <typename T>
 struct WheelPositions {
   T forward_m[kWheels];
   T left_m[kWheels];
+  T sin_link[kWheels];  // from the horizontal, inside the side's plane
 };
+
+// Sine of a wheel's lean, the elevation of its axle's left end. Steered by `steering` about an axis of
+// its link, the axle points along (-sin, cos, 0) in the link, which is turned by its angle, then by the
+// roll.
+template <typename T>
+T sin_lean(SinCos steering, T sin_roll, T cos_roll, T sin_link) noexcept {
+  return steering.cos * sin_roll - steering.sin * (sin_link * cos_roll);
+}
+// No rover stands any more with an axle that leans by more.
+inline constexpr double kSteepestSinLean = 0.95;
 
 namespace detail {
 
@@ -163,6 +175,8 @@ WheelPositions<T> wheel_positions(const Linkage& k, const SideState<T>& left,
   T along[3], up[3];
   detail::side_axles(k, left, state.sin_pitch, state.cos_pitch, along, up);
   for (int i = 0; i < 3; ++i) {
+    p.sin_link[i] = i == 0 ? left.sin_rocker : left.sin_bogie;
+    p.sin_link[3 + i] = i == 0 ? right.sin_rocker : right.sin_bogie;
     p.forward_m[i] = along[i];
     p.left_m[i] = y[i] * state.cos_roll - up[i] * state.sin_roll;
   }

@@ -69,9 +69,14 @@ struct WheelPlan {
 };
 WheelPlan wheel_plan(const RoverGeometry& geometry) noexcept;
 
-// Sine and cosine of each wheel's heading in the world: double Ackermann steering about the centre of the
-// arc, which lies on the middle wheels' axle (they do not steer). `heading` is the rover's.
-void wheel_headings(const RoverGeometry& geometry, SinCos heading, double curvature_per_m,
-                    SinCos headings[kWheels]) noexcept;
+// Sine and cosine of each wheel's steering angle, counterclockwise from straight ahead: double
+// Ackermann steering about the centre of the arc, which lies on the middle wheels' axle (they do not
+// steer).
+void wheel_steering(const RoverGeometry& geometry, double curvature_per_m,
+                    SinCos steering[kWheels]) noexcept;
+
+// Heading in the world of a wheel so steered. Tilt turns the axle of a steered wheel by a little more, in
+// second order of roll and pitch (4 deg at 20 deg each, turning in place): left out everywhere alike.
+SinCos wheel_heading(SinCos rover_heading, SinCos steering) noexcept;
 
 }  // namespace mlnav

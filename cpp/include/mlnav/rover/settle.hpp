@@ -1,6 +1,6 @@
 // Settling: how a rover comes to rest on a heightmap, all six wheels in contact.
 //
-// A settled state is a fixed point of heights -> state -> wheel positions -> H -> heights.
+// A settled state is a fixed point of heights -> state -> wheel positions and leans -> H -> heights.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct SettledState {
   Status status = Status::kNotInitialized;  // kOk: all wheels in contact within the tolerance
   ChainState<double> state{};
   WheelPositions<double> positions{};
-  double heights_m[kWheels] = {};  // H at the wheels: contact heights
+  double heights_m[kWheels] = {};  // H at the wheels, leaning as they do: contact heights
   double residual_m = 0.0;         // largest |H - height| at the last step
   double relief_max_m = 0.0;       // largest height span under a wheel's footprint
   int steps = 0;                   // chain evaluations
@@ -31,9 +31,13 @@ struct SettleModel {
 };
 Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noexcept;
 
+// H at the nominal wheel positions, axles leaning as on the plane that fits the ground there best: where
+// settling starts.
+Status nominal_heights(const GridView& grid, const SettleModel& model, const Stance& stance,
+                       double heights_m[kWheels]) noexcept;
+
 // Settles the rover whose origin is over (x, y). `start_heights_m` (Wheel order) is the first guess;
-// null starts from H at the nominal wheel positions. Wheels are steered as the stance
-// says.
+// null starts from nominal_heights(). Wheels are steered as the stance says.
 SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
                     const double* start_heights_m = nullptr) noexcept;
 

@@ -5,9 +5,9 @@
 // Unknown is the state itself, q = (roll, pitch, differential, left bogie, right bogie, height), because
 // axle positions are explicit in it. A settled state is a zero of
 //
-//   G_i(q) = Z_i(q) - r - H(P_i(q)),     i = 1..6,
+//   G_i(q) = Z_i(q) - r - H(P_i(q), lean_i(q)),     i = 1..6,
 //
-// Z_i and P_i axle height and place, H the wheel-height field. With Y close to the inverse of G's slope,
+// Z_i, P_i and lean_i axle height, place and lean, H the wheel-height field. With Y close to the inverse of G's slope,
 // T(q) = q - Y G(q) is continuous; if T maps a box Q into its own inside, Q holds a fixed point of T
 // (Brouwer), Y is regular, and so the fixed point is a settled state. H enters as its value and slope at
 // the centre and a range for the rest (wheel_range), so that neither the ground's slope nor the rover's own
@@ -36,13 +36,16 @@ class VerifiedChecker final : public AceChecker {
 
  private:
   static constexpr int kStates = 6;
+  friend struct VerifiedBoxes;  // tests of single boxes
+  struct Reach;
   struct Work;  // one pose's working values
   unsigned hopeless(const ChainState<double>& state, double beyond_rad) const noexcept;
   bool guess(Work* work, const Stance& stance) const noexcept;
   void turn(Work* work) const noexcept;
-  bool move(Work* work, double reach_forward[kStates], double reach_left[kStates]) const noexcept;
+  bool move(Work* work, Reach* reach) const noexcept;
   bool linearize(Work* work) const noexcept;
   void drift(const Work& work, double out[kStates]) const noexcept;
+  bool enclose(Work* work, double reach, double enclosed_m) const noexcept;
   bool certify(Work* work) const noexcept;
   void judge_box(Work* work) const noexcept;
   AceReport check(const Stance& stance, bool everything) const noexcept;
