@@ -10,7 +10,7 @@ PYTHON ?= python3
 # Optional parts of the package to install, as pip names them. Training takes torch and films and recordings
 # take rerun-sdk, which are large: without them `make test` skips their tests.
 # make EXTRAS=dev,onnx,report,sim,train,viz test
-EXTRAS ?= dev,onnx,sim
+EXTRAS ?= dev,onnx,report,sim
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -49,6 +49,9 @@ DEMO_FLAGS ?= --heuristics none,network --checker verified --limits flight_like 
 demo: install ## Drive TERRAIN=FILE|RECIPE|CLASS with and without the network, results in out/demo
 	@$(MLNAV) compare --terrain $(TERRAIN) $(DEMO_FLAGS) --pairs $(PAIRS) --seed $(SEED) --out $(OUT) --force
 	@$(MLNAV) traverse --terrain $(firstword $(TERRAIN)) --heuristic network --seed $(SEED) --out $(OUT)/traverse --force
+	@rm -rf $(OUT)/campaign
+	@$(MLNAV) campaign run sim/campaigns/smoke.yaml --out $(OUT)/campaign --workers 2
+	@$(MLNAV) campaign report $(OUT)/campaign
 
 ##@ Work
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mlnav.campaign.pool import Limits, run_tasks
+from mlnav.campaign import pool
+from mlnav.campaign.pool import Limits, Workers, run_tasks
 
 OS = "__import__('os')"
 TIME = "__import__('time')"
@@ -92,3 +93,38 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path) -> None:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     assert gone(worker)
+
+
+def test_tasks_are_asked_for_as_workers_get_free() -> None:
+    seen: list[int] = []
+
+    def tasks():
+        yield from ("1", "2", "3")
+        while len(seen) < 3:
+            yield None  # more is to come, but not before these have ended
+        yield "4"
+
+    for e in run_tasks(tasks(), eval, workers=2):
+        seen.append(e.value)
+    assert sorted(seen) == [1, 2, 3, 4]
+    assert seen[-1] == 4
+
+
+def test_a_group_stays_with_a_worker_unless_another_is_idle() -> None:
+    first, second = object(), object()
+    waiting = pool._Waiting(["a1", "a2", "a3", "b1", "b2"], lambda t: t[0], [first, second])
+    assert waiting.take(first) == ("a1", 1)
+    assert waiting.take(second) == ("b1", 1)
+    assert waiting.take(second) == ("b2", 1)
+    waiting.again(first, "a1", 2)
+    assert waiting.take(first) == ("a1", 2)
+    assert waiting.take(second) == ("a2", 1)  # has nothing of its own left
+    assert waiting.take(first) == ("a3", 1)
+    assert waiting.take(first) is None
+
+
+def test_places_keep_their_processes_between_tasks() -> None:
+    with Workers(1) as places:
+        pids = [next(places.run([f"{OS}.getpid()"], eval)).value for _ in range(3)]
+    assert len(set(pids)) == 1
+    assert gone(pids[0])

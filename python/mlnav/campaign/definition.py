@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from mlnav.campaign.grounds import Entry, is_geotiff, labelled
-from mlnav.config import Config, ConfigError, Count, Positive, Section, parse_yaml, told
+from mlnav.config import (
+    Config,
+    ConfigError,
+    Count,
+    Network,
+    Positive,
+    Section,
+    parse_yaml,
+    set_value,
+    told,
+)
 from mlnav.io import shipped_folder
-from mlnav.terrain import TerrainError, load, parse_class
+from mlnav.risk.models import ModelError, find_model, read_model
+from mlnav.terrain import TerrainError, benchmark_recipe, load, parse_class
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
@@ -32,6 +45,11 @@ class Uniform(Section):
     def draw(self, rng: np.random.Generator) -> float:
         """One value."""
         return float(rng.uniform(*self.uniform))
+
+    @property
+    def ends(self) -> Sequence[float | str]:
+        """Values that must all be possible."""
+        return self.uniform
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -53,6 +71,12 @@ class Normal(Section):
             value = rng.standard_normal()
         return float(mean + sigma * value)
 
+    @property
+    def ends(self) -> Sequence[float | str]:
+        """Values that must all be possible."""
+        mean, sigma = self.normal
+        return mean - 3.0 * sigma, mean + 3.0 * sigma
+
 
 class Choice(Section):
     """One of several values or names, equally likely."""
@@ -62,6 +86,28 @@ class Choice(Section):
     def draw(self, rng: np.random.Generator) -> float | str:
         """One value."""
         return self.choice[int(rng.integers(len(self.choice)))]
+
+    @property
+    def ends(self) -> Sequence[float | str]:
+        """Values that must all be possible."""
+        return self.choice
+
+
+def _spread(data: Any) -> Any:
+    """The spread that a mapping's key names."""
+    kinds: dict[str, type[Section]] = {"uniform": Uniform, "normal": Normal, "choice": Choice}
+    if isinstance(data, Mapping) and len(data) == 1:
+        for name, kind in kinds.items():
+            if name in data:
+                return kind.model_validate(data)
+    if isinstance(data, Section):
+        return data
+    raise PydanticCustomError(
+        "spread", "must be {uniform: [low, high]}, {normal: [mean, sigma]} or {choice: [...]}"
+    )
+
+
+Spread = Annotated[Uniform | Normal | Choice, BeforeValidator(_spread)]
 
 
 class Ground(Section):
@@ -107,9 +153,11 @@ class Contender(Section):
         """`network` is a heuristic; keys beside the name are the parts."""
         if isinstance(data, str):
             return {"name": data, "parts": {"heuristic": data}}
+        if isinstance(data, Mapping) and "name" not in data:
+            raise PydanticCustomError("name", "needs a name beside its parts")
         if isinstance(data, Mapping) and "parts" not in data:
             parts = {k: v for k, v in data.items() if k != "name"}
-            return {"name": data.get("name"), "parts": parts}
+            return {"name": data["name"], "parts": parts}
         return data
 
     @field_validator("name")
@@ -148,7 +196,7 @@ class Definition(Section):
     """The first is the one that others are measured against."""
     config: dict[str, Any] = Field(default_factory=dict)
     """What contenders share: sections as in a configuration file."""
-    dispersions: dict[str, Uniform | Normal | Choice] = Field(default_factory=dict)
+    dispersions: dict[str, Spread] = Field(default_factory=dict)
     """By key of the configuration, `world.friction: {uniform: [0.5, 0.9]}`: drawn for each ground
     and trial."""
     wall_s: Positive = 1800.0
@@ -159,7 +207,7 @@ class Definition(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.all_grounds:
-            raise ValueError("no grounds: give `grounds` or `grid`")
+            raise ValueError("no grounds: give `grounds`, `grid`, or --terrain")
         for what, names in (
             ("contender", [c.name for c in self.contenders]),
             ("ground", [e.label for e in self.entries]),
@@ -171,11 +219,10 @@ class Definition(Section):
             if not is_geotiff(ground.terrain) and (ground.cfa or ground.size_m is not None):
                 raise ValueError(f"{ground.terrain}: cfa and size_m are of GeoTIFFs")
         for contender in self.contenders:
-            self.config_of(contender)
-        rng = np.random.default_rng(0)
-        drawn = {path: spread.draw(rng) for path, spread in self.dispersions.items()}
-        for contender in self.contenders:
-            dispersed(self.config_of(contender), drawn)
+            config = self.config_of(contender)
+            for path, spread in self.dispersions.items():
+                for value in spread.ends:
+                    dispersed(config, {path: value})
         return self
 
     @property
@@ -221,31 +268,55 @@ def dispersed(config: Config, drawn: Mapping[str, float | str]) -> Config:
     Raises:
         ConfigError: there is no such key, or the value is out of its range.
     """
+    if not drawn:
+        return config
     try:
         return config.replaced([f"{path}={value}" for path, value in drawn.items()])
     except ConfigError as fault:
         raise ConfigError(f"dispersions: {fault}") from fault
 
 
-def load_definition(spec: str | os.PathLike[str]) -> Definition:
+def load_definition(
+    spec: str | os.PathLike[str],
+    *,
+    terrains: Sequence[str] = (),
+    settings: Iterable[str] = (),
+) -> Definition:
     """The definition in a YAML file, or the shipped one of a name (`smoke`).
+
+    Args:
+        spec: path or name.
+        terrains: to drive on instead of the grounds it has.
+        settings: single values to change, `path.to.key=value`.
 
     Raises:
         CampaignError: there is none, or it is not valid; the message has the key and what is wrong.
     """
-    text = os.fspath(spec)
-    if Path(text).suffix.lower() in (".yaml", ".yml"):
+    text, source = _read(os.fspath(spec))
+    try:
+        data = parse_yaml(text, source)
+        if terrains:
+            data = {k: v for k, v in data.items() if k != "grid"} | {"grounds": list(terrains)}
+        for setting in settings:
+            set_value(data, setting)
+    except ConfigError as fault:
+        raise CampaignError(str(fault)) from fault
+    return _checked(data, source)
+
+
+def _read(spec: str) -> tuple[str, str]:
+    """Text of a definition, and what to call it."""
+    if Path(spec).suffix.lower() in (".yaml", ".yml"):
         try:
-            content = Path(text).read_text(encoding="utf-8")
+            return Path(spec).read_text(encoding="utf-8"), spec
         except (OSError, UnicodeDecodeError) as fault:
-            raise CampaignError(f"{text}: cannot be read: {fault}") from fault
-        return parse_definition(content, text)
+            raise CampaignError(f"{spec}: cannot be read: {fault}") from fault
     folder = shipped_folder("sim") / "campaigns"
     files = folder.iterdir() if folder.is_dir() else ()
     names = sorted(f.name.removesuffix(".yaml") for f in files)
-    if text not in names:
-        raise CampaignError(f"no campaign {text!r}: give a YAML file, or one of {', '.join(names)}")
-    return parse_definition((folder / f"{text}.yaml").read_text(encoding="utf-8"), text)
+    if spec not in names:
+        raise CampaignError(f"no campaign {spec!r}: give a YAML file, or one of {', '.join(names)}")
+    return (folder / f"{spec}.yaml").read_text(encoding="utf-8"), f"campaign {spec}"
 
 
 def parse_definition(text: str, source: str = "") -> Definition:
@@ -255,23 +326,62 @@ def parse_definition(text: str, source: str = "") -> Definition:
         CampaignError: not YAML, or not valid.
     """
     try:
-        data = parse_yaml(text, source)
-        return Definition.model_validate(data)
+        return _checked(parse_yaml(text, source), source)
     except ConfigError as fault:
         raise CampaignError(str(fault)) from fault
+
+
+def _checked(data: dict[str, Any], source: str) -> Definition:
+    try:
+        return Definition.model_validate(data)
     except ValidationError as fault:
         raise CampaignError(told(fault, data, source)) from fault
 
 
-def check_grounds(definition: Definition) -> None:
-    """Load every ground once, so that what is missing is told before anything runs.
+_LIBRARIES = {
+    ("heuristic", "network"): ("onnxruntime", "onnx"),
+    ("world", "bullet"): ("pybullet", "sim"),
+}
+"""Library, and the extra that it comes with, that a part needs."""
+
+
+def check_available(definition: Definition) -> None:
+    """Look at all that trials will need, so that what is missing is told before anything runs.
+
+    Grounds of recipes and files are loaded once, checksums of models compared.
 
     Raises:
-        TerrainError: a terrain cannot be loaded.
+        CampaignError: something is missing or damaged.
     """
     for ground in definition.all_grounds:
         try:
-            if parse_class(ground.terrain) is None:
+            slope_and_cfa = parse_class(ground.terrain)
+            if slope_and_cfa is None:
                 load(ground.terrain, 0)
+            else:
+                benchmark_recipe(*slope_and_cfa)
         except TerrainError as fault:
             raise CampaignError(f"grounds: {fault}") from fault
+    for contender in definition.contenders:
+        config = definition.config_of(contender)
+        for (part, name), (library, extra) in _LIBRARIES.items():
+            if getattr(config, part).name == name and find_spec(library) is None:
+                raise CampaignError(
+                    f"contender {contender.name}: {part} {name} needs {library} (extra {extra!r})"
+                )
+        if isinstance(config.heuristic, Network):
+            _check_model(contender.name, config, config.heuristic.model)
+
+
+def _check_model(contender: str, config: Config, model: str) -> None:
+    try:
+        folder = find_model(model, config.checker.name, config.limits.name)
+        if folder is not None:
+            read_model(folder)
+    except ModelError as fault:
+        raise CampaignError(f"contender {contender}: {fault}") from fault
+    if folder is None:
+        raise CampaignError(
+            f"contender {contender}: no model {model!r} for {config.checker.name},"
+            f" {config.limits.name}"
+        )

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def run_tasks(
     workers: int = 1,
     limits: Limits = Limits(),
     group: Callable[[T], object] = id,
-) -> Iterator[Ended[T, R]]:
+) -> Generator[Ended[T, R], None, None]:
     """Run tasks in processes of one thread each; yields them as they end.
 
     Args:
@@ -127,26 +127,35 @@ class Workers:
         waiting = _Waiting(tasks, group, self._slots)
         running: dict[Future[R], _Running[T]] = {}
         free = list(self._slots)
+        over: deque[Ended[T, R]] = deque()
+
+        def fill() -> None:
+            while free and (taken := waiting.take(free[-1])) is not None:
+                slot = free.pop()
+                running[slot.submit(run, taken[0])] = _Running(slot, *taken)
+
         try:
             while True:
-                while free and (taken := waiting.take(free[-1])) is not None:
-                    slot = free.pop()
-                    running[slot.submit(run, taken[0])] = _Running(slot, *taken)
+                fill()
                 if not running:
                     return
                 for future, lost in _ended(running, self._limits.wall_s):
                     slot, task, attempt = running.pop(future)
                     free.append(slot)
-                    if lost is not None:
-                        slot.kill()
-                        if attempt < self._limits.attempts:
-                            waiting.again(slot, task, attempt + 1)
-                        else:
-                            yield Ended(task, loss=Loss(*lost, attempt))
+                    if lost is None:
+                        error = future.exception()
+                        over.append(Ended(task, None if error else future.result(), error))
                         continue
-                    error = future.exception()
-                    yield Ended(task, None if error else future.result(), error)
+                    slot.kill()
+                    if attempt < self._limits.attempts:
+                        waiting.again(slot, task, attempt + 1)
+                    else:
+                        over.append(Ended(task, loss=Loss(*lost, attempt)))
+                fill()  # before anything is done with results, so that nobody waits for that
+                while over:
+                    yield over.popleft()
         except KeyboardInterrupt:
+            yield from over
             for future in [f for f in running if f.done() and f.exception() is None]:
                 yield Ended(running.pop(future).task, future.result())
             raise
@@ -212,7 +221,8 @@ def _ended(
 ) -> list[tuple[Future[R], tuple[str, str] | None]]:
     """Futures that are over, with how their process was lost; waits a while for the first."""
     # Not until the first limit: a process that starts has its task begin at any time.
-    done, _ = wait(running, None if wall_s is None else min(wall_s, 0.5), FIRST_COMPLETED)
+    pause_s = None if wall_s is None else min(max(wall_s, 0.01), _POLL_S)
+    done, _ = wait(running, pause_s, FIRST_COMPLETED)
     ended: list[tuple[Future[R], tuple[str, str] | None]] = []
     for future in done:
         error = future.exception()

@@ -39,7 +39,7 @@ FORMAT = 1
 RELIABILITY_BINS = 10
 """Of predicted risk, for how often ACE in fact refused."""
 
-_SAMPLES = 24
+_SAMPLES = 12
 """Poses a cycle that predicted risk is held against ACE at; instruments, not ACE evaluations."""
 
 _SAMPLE_REACH_M = 6.0
@@ -156,19 +156,21 @@ class Trial:
             raise CampaignError(f"not a trial: {fault}") from fault
 
 
-def trials_of(definition: Definition, number: int) -> Iterator[Trial]:
-    """All trials of a number: every ground with every contender; those of a ground together."""
+def trials_of(definition: Definition, numbers: Iterable[int]) -> Iterator[Trial]:
+    """All trials of some numbers: every ground with every contender; those of a ground together."""
     configs = [(c.name, definition.config_of(c)) for c in definition.contenders]
     common = definition.base.to_yaml()
     sizes = [g.size_m for g in definition.all_grounds]
-    for entry, size_m in zip(definition.entries, sizes, strict=True):
-        rng = np.random.default_rng(_sequence(definition.seed, entry, number, _DISPERSION))
-        drawn = {path: spread.draw(rng) for path, spread in definition.dispersions.items()}
-        for name, config in configs:
-            yield Trial(
-                definition.name, entry, size_m, number, name, dispersed(config, drawn), common,
-                definition.seed, drawn,
-            )  # fmt: skip
+    grounds = list(zip(definition.entries, sizes, strict=True))
+    for number in numbers:
+        for entry, size_m in grounds:
+            rng = np.random.default_rng(_sequence(definition.seed, entry, number, _DISPERSION))
+            drawn = {path: spread.draw(rng) for path, spread in definition.dispersions.items()}
+            for name, config in configs:
+                yield Trial(
+                    definition.name, entry, size_m, number, name, dispersed(config, drawn), common,
+                    definition.seed, drawn,
+                )  # fmt: skip
 
 
 def _sequence(seed: int, entry: Entry, number: int, stream: int) -> np.random.SeedSequence:
@@ -184,7 +186,8 @@ def _digest(text: str) -> str:
 # ------------------------------------------------------------------------------------- its records
 
 
-_CANNOT_RUN = (SimError, TerrainError, WorldError, _core.CoreError)
+CANNOT_RUN = (SimError, TerrainError, WorldError, _core.CoreError)
+"""What keeps a trial from beginning or going on; the next may do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +207,7 @@ def run_trial(trial: Trial) -> Outcome:
     """
     try:
         return drive(trial, trial.ground())[0]
-    except _CANNOT_RUN as fault:
+    except CANNOT_RUN as fault:
         return unfinished(trial, "error", f"{type(fault).__name__}: {fault}")
 
 

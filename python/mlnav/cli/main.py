@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from mlnav import __version__
-from mlnav.cli import ace, bench, compare, configuration, doctor, learn, plan, terrain, traverse
+from mlnav.cli import (
+    ace,
+    bench,
+    campaign,
+    compare,
+    configuration,
+    doctor,
+    learn,
+    plan,
+    replay,
+    terrain,
+    traverse,
+)
 from mlnav.cli.common import EXIT_CODES, Group
 
 app = typer.Typer(
@@ -50,6 +62,8 @@ def main(
 app.command("traverse", epilog=EXIT_CODES)(traverse.traverse_command)
 app.command("plan", epilog=EXIT_CODES)(plan.plan_command)
 app.command("compare", epilog=EXIT_CODES)(compare.compare_command)
+app.add_typer(campaign.app, name="campaign")
+app.command("replay", epilog=EXIT_CODES)(replay.replay_command)
 app.add_typer(ace.app, name="ace")
 app.add_typer(terrain.app, name="terrain")
 app.add_typer(configuration.app, name="config")

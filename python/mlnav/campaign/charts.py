@@ -1,0 +1,565 @@
+"""Interactive charts of a report, as plotly draws them; they need nothing from the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import log2, log10
+from typing import Any
+
+from mlnav.campaign.figures import Analysis, Block, Comparison, Figures
+from mlnav.campaign.statistics import Estimate, Rate
+from mlnav.campaign.trial import RELIABILITY_BINS
+from mlnav.viz.compare import contender_colours
+from mlnav.viz.style import GRID, INK, PAPER, SOFT_INK
+
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon", "x")
+_DASHES = ("dot", "dash", "solid", "longdash", "dashdot", "longdashdot")
+_STAGES = {"sense": "#c9bfb8", "drive": "#e4deda", "heuristic": "#4d3f8f", "plan": "#9a8fd0"}
+"""Stages of the simulation pale, those that a rover computes strong."""
+
+_SHARE_SCALE = "Cividis"
+_RATIO_SCALE = "BrBG"
+"""Around 1, for the colour-blind as well: brown where more are needed, green where fewer."""
+
+_ALL = "all grounds"
+
+_HOLLOW = "Hollow: no interval, of fewer than 5 pairs or of pairs that are all alike."
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart, ready for a page that holds plotly.
+
+    Attributes:
+        name: of its element.
+        title: above it.
+        says: what it shows, also for those who cannot see it.
+        height: of its element [pixels].
+        figure: data, layout and configuration, as JSON that may stand in a script.
+    """
+
+    name: str
+    title: str
+    says: str
+    height: int
+    figure: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a contender is drawn, the same everywhere: told apart without colours as well."""
+
+    colour: str
+    symbol: str
+    dash: str
+
+
+def looks(analysis: Analysis) -> dict[str, Look]:
+    """Of every contender."""
+    colours = contender_colours({e.name: e.heuristic for e in analysis.entrants})
+    return {
+        name: Look(colour, _SYMBOLS[i % len(_SYMBOLS)], _DASHES[i % len(_DASHES)])
+        for i, (name, colour) in enumerate(colours.items())
+    }
+
+
+def plotly_script() -> str:
+    """The library that draws them."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def _chart(
+    name: str, title: str, says: str, traces: list[dict[str, Any]], height: int, **layout: Any
+) -> Chart:
+    from plotly.io import to_json
+
+    base = {
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        "paper_bgcolor": PAPER,
+        "plot_bgcolor": PAPER,
+        "margin": {"l": 8, "r": 12, "t": 34, "b": 8},
+        "height": height,
+        "autosize": True,
+        "dragmode": False,  # a finger that scrolls the page must not zoom
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 13}},
+        "template": {"layout": {}},  # plotly's own is 7 kB a chart
+    }
+    config = {
+        "responsive": True,
+        "displaylogo": False,
+        "modeBarButtonsToRemove": ["select2d", "lasso2d"],
+    }
+    figure = json.loads(to_json({"data": traces, "layout": base | layout}, validate=True))
+    text = json.dumps(figure | {"config": config}, separators=(",", ":"))
+    return Chart(f"chart-{name}", title, says, height, text.replace("<", "\\u003c"))
+
+
+def _axis(title: str, **more: Any) -> dict[str, Any]:
+    return {
+        "title": {"text": title, "font": {"size": 13, "color": SOFT_INK}, "standoff": 8},
+        "automargin": True,
+        "gridcolor": GRID,
+        "linecolor": SOFT_INK,
+        "zeroline": False,
+        "ticks": "outside",
+        "tickcolor": GRID,
+        **more,
+    }
+
+
+# --------------------------------------------------------------------------- by ground, a dot each
+
+Told = Callable[[int, str], tuple[Estimate | Rate | None, str]]
+"""A figure of a contender in a row, and what to say of it."""
+
+
+def _forest(
+    name: str,
+    title: str,
+    says: str,
+    rows: Sequence[str],
+    style: Mapping[str, Look],
+    told: Told,
+    axis: dict[str, Any],
+    mark: float | None,
+    scale: float = 1.0,
+) -> Chart:
+    """A dot with its interval for each contender, in a group for each row; the first row is all."""
+    step = len(style) + 1.0
+    traces = []
+    for k, (contender, look) in enumerate(style.items()):
+        points: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": [], "text": []}
+        for i, row in enumerate(rows):
+            figure, text = told(i, contender)
+            if figure is None or figure.value is None:
+                continue
+            low, high = figure.interval or (figure.value, figure.value)
+            points["x"].append(scale * figure.value)
+            points["y"].append(-(i * step + k))
+            points["low"].append(scale * (figure.value - low))
+            points["high"].append(scale * (high - figure.value))
+            points["text"].append(f"{escape(row)}, {escape(contender)}<br>{text}")
+        known = [low or high for low, high in zip(points["low"], points["high"], strict=True)]
+        traces.append({
+            "type": "scatter",
+            "mode": "markers",
+            "name": escape(contender),
+            "x": points["x"],
+            "y": points["y"],
+            "text": points["text"],
+            "hovertemplate": "%{text}<extra></extra>",
+            "marker": {
+                "color": look.colour, "size": 9,
+                "symbol": [look.symbol if k else f"{look.symbol}-open" for k in known],
+            },
+            "error_x": {
+                "type": "data", "symmetric": False, "array": points["high"],
+                "arrayminus": points["low"], "color": look.colour, "thickness": 2, "width": 0,
+            },
+        })  # fmt: skip
+    middles = [-(i * step + 0.5 * (len(style) - 1)) for i in range(len(rows))]
+    edges = [-(i * step - 1.0) for i in range(1, len(rows))]
+    shapes = [
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "layer": "below",
+         "line": {"color": SOFT_INK if i == 0 else GRID, "width": 1}}
+        for i, y in enumerate(edges)
+    ]  # fmt: skip
+    if mark is not None:
+        shapes.append({
+            "type": "line", "yref": "paper", "x0": mark, "x1": mark, "y0": 0, "y1": 1,
+            "layer": "below", "line": {"color": SOFT_INK, "width": 1.5},
+        })  # fmt: skip
+    return _chart(
+        name, title, says, traces,
+        height=int(96 + (9 + 15 * len(style)) * len(rows)),
+        xaxis=_axis(**axis),
+        yaxis={
+            "tickvals": middles, "ticktext": [escape(_short(row)) for row in rows],
+            "automargin": True, "range": [-(len(rows) * step - 1.0), 1.0],
+            "showgrid": False, "zeroline": False,
+        },
+        shapes=shapes,
+        showlegend=True,
+    )  # fmt: skip
+
+
+def _blocks(analysis: Analysis) -> list[Block]:
+    """All grounds, then each where there are several."""
+    return [analysis.overall, *(analysis.grounds if len(analysis.grounds) > 1 else ())]
+
+
+def _rows(blocks: Sequence[Block]) -> list[str]:
+    return [_ALL if block.label is None else block.label for block in blocks]
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 28 else label[:27] + "…"
+
+
+def _in_words(figure: Estimate, digits: int, sign: str = "") -> str:
+    if figure.value is None:
+        return "–"
+    told = f"{figure.value:{sign}z.{digits}f}"
+    if figure.interval is not None:
+        low, high = (f"{v:{sign}z.{digits}f}" for v in figure.interval)
+        told += f" [{low}, {high}]"
+    return told
+
+
+def success_chart(analysis: Analysis) -> Chart:
+    """Success by ground and contender."""
+    blocks = _blocks(analysis)
+
+    def told(i: int, name: str) -> tuple[Rate, str]:
+        rate = blocks[i].figures[name].success
+        return rate, f"{rate.hits} of {rate.trials}: {rate.text(0)}"
+
+    return _forest(
+        "success", "Goals reached",
+        "Share of trials that reach the goal, with 95 % Wilson intervals, by ground and contender.",
+        _rows(blocks), looks(analysis), told,
+        {"title": "trials that reach the goal (%)", "range": [-2, 102]}, None, scale=100.0,
+    )  # fmt: skip
+
+
+def ratio_chart(analysis: Analysis) -> Chart:
+    """Reduction of evaluations by ground, against the first."""
+    blocks = _blocks(analysis)
+
+    def told(i: int, name: str) -> tuple[Estimate, str]:
+        against = blocks[i].against[name]
+        return against.ratio, f"{_in_words(against.ratio, 2)}, {against.both} pairs"
+
+    return _forest(
+        "ratio", "How many times fewer ACE evaluations",
+        f"ACE evaluations a cycle of {analysis.first} over those of each contender, on pairs where"
+        " both reach the goal, with 95 % bootstrap intervals: beyond the line at 1 the contender"
+        f" needs fewer. {_HOLLOW}",
+        _rows(blocks), _others(analysis), told,
+        _ratio_axis(
+            f"times fewer than {escape(analysis.first)} (log scale)",
+            [a.ratio for block in blocks for a in block.against.values()],
+        ),
+        1.0,
+    )  # fmt: skip
+
+
+def detour_chart(analysis: Analysis) -> Chart:
+    """What it costs in way, against the first."""
+    blocks = _blocks(analysis)
+
+    def told(i: int, name: str) -> tuple[Estimate, str]:
+        against = blocks[i].against[name]
+        return against.detour, f"{_in_words(against.detour, 3, '+')}, {against.both} pairs"
+
+    return _forest(
+        "detour", "What it costs in way",
+        "Path inefficiency of each contender less that of"
+        f" {analysis.first}, on pairs where both reach the goal, with 95 % bootstrap intervals:"
+        f" beyond the line at 0 the contender drives further. {_HOLLOW}",
+        _rows(blocks), _others(analysis), told,
+        {"title": f"inefficiency, less that of {escape(analysis.first)}"},
+        0.0,
+    )  # fmt: skip
+
+
+def _others(analysis: Analysis) -> dict[str, Look]:
+    return {name: look for name, look in looks(analysis).items() if name != analysis.first}
+
+
+def change_charts(comparison: Comparison) -> dict[str, Chart]:
+    """What changed between two campaigns, by ground and contender."""
+    blocks = [comparison.overall, *(comparison.grounds if len(comparison.grounds) > 1 else ())]
+    rows = [_ALL if block.label is None else block.label for block in blocks]
+    style = {n: look for n, look in looks(comparison.before).items() if n in comparison.contenders}
+
+    def success(i: int, name: str) -> tuple[Estimate, str]:
+        figure = blocks[i].changes[name].success
+        return figure, f"{_in_words(figure, 2, '+')}"
+
+    def ratio(i: int, name: str) -> tuple[Estimate, str]:
+        figure = blocks[i].changes[name].ratio
+        return figure, f"{_in_words(figure, 2)}, {figure.n} trials"
+
+    charts = []
+    if any(c.success.value is not None for c in comparison.overall.changes.values()):
+        charts.append(_forest(
+            "change-success", "Success, after less before",
+            "Difference of success rates in percentage points, with 95 % Newcombe intervals: beyond"
+            " the line at 0, more goals are reached after.",
+            rows, style, success, {"title": "success, after less before (%)"}, 0.0, scale=100.0,
+        ))  # fmt: skip
+    if any(c.ratio.value is not None for c in comparison.overall.changes.values()):
+        charts.append(_forest(
+            "change-ratio", "ACE evaluations, before over after",
+            "ACE evaluations a cycle before over after, with 95 % bootstrap intervals: beyond the"
+            f" line at 1, fewer are needed after. {_HOLLOW}",
+            rows, style, ratio,
+            _ratio_axis(
+                "times fewer than before (log scale)",
+                [c.ratio for block in blocks for c in block.changes.values()],
+            ),
+            1.0,
+        ))  # fmt: skip
+    return {chart.name: chart for chart in charts}
+
+
+def _ratio_axis(title: str, ratios: Sequence[Estimate]) -> dict[str, Any]:
+    values = [v for r in ratios for v in (r.value, *(r.interval or ())) if v is not None and v > 0]
+    ticks = _ticks(min([0.9, *values]), max([2.0, *values]))
+    return {"title": title, "type": "log", "tickvals": ticks, "ticktext": _tick_texts(ticks)}
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers for a log scale, few enough for a phone."""
+    steps: tuple[float, ...] = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+    if high / low > 8:
+        steps = (1, 2, 5) if high / low < 80 else (1, 3)
+    return [s * 10.0**k for k in range(-4, 8) for s in steps if low / 2 <= s * 10.0**k <= 2 * high]
+
+
+def _tick_texts(ticks: Sequence[float]) -> list[str]:
+    return [f"{t:,.10g}" for t in ticks]
+
+
+# --------------------------------------------------------------------------------- distributions
+
+
+def effort_chart(analysis: Analysis) -> Chart:
+    """Distribution of evaluations a cycle, of all grounds or one."""
+    blocks, style = _blocks(analysis), looks(analysis)
+    traces, shown = [], []
+    most = 10.0
+    for i, block in enumerate(blocks):
+        for name, figures in block.figures.items():
+            steps = figures.distribution
+            values = [max(v, 1.0) for v in steps.evaluations]
+            most = max([most, *values])
+            shown.append(i)
+            traces.append({
+                "type": "scatter", "mode": "lines", "name": escape(name), "visible": i == 0,
+                "x": values, "y": [round(100 * s, 3) for s in steps.shares],
+                "line": {"shape": "hv", "color": style[name].colour, "dash": style[name].dash,
+                         "width": 2.5},
+                "hovertemplate": f"{escape(name)}: %{{y:.1f}} % of cycles take at most %{{x}}"
+                                 "<extra></extra>",
+            })  # fmt: skip
+    marks = sorted({e.overthink_evaluations for e in analysis.entrants})
+    ticks = _ticks(2.0, most)
+    buttons = [
+        {"label": escape(_short(row)), "method": "restyle",
+         "args": [{"visible": [s == i for s in shown]}]}
+        for i, row in enumerate(_rows(blocks))
+    ]  # fmt: skip
+    menus = [{
+        "buttons": buttons, "x": 1, "xanchor": "right", "y": 0.03, "yanchor": "bottom",
+        "bgcolor": PAPER, "bordercolor": SOFT_INK, "direction": "up", "showactive": True,
+    }]  # fmt: skip
+    return _chart(
+        "effort", "ACE evaluations of a cycle",
+        "Share of planning cycles that take at most so many ACE evaluations, by contender; the"
+        f" upright line is the threshold of overthinking, {', '.join(map(str, marks))} evaluations."
+        " Further up and to the left is better.",
+        traces, 420,
+        xaxis=_axis("ACE evaluations (log scale)", type="log", tickangle=0,
+                    tickvals=ticks, ticktext=_tick_texts(ticks)),
+        yaxis=_axis("share of cycles (%)", range=[0, 101]),
+        shapes=[
+            {"type": "line", "yref": "paper", "x0": m, "x1": m, "y0": 0, "y1": 1,
+             "line": {"color": SOFT_INK, "width": 1.5}}
+            for m in marks
+        ],
+        annotations=[
+            {"x": log10(m), "y": 0.02, "yref": "paper", "text": f"{m}", "showarrow": False,
+             "xanchor": "left", "yanchor": "bottom", "xshift": 3, "font": {"color": SOFT_INK}}
+            for m in marks
+        ],
+        updatemenus=menus if len(blocks) > 1 else [],
+        showlegend=True,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------- slope by rocks
+
+
+def has_grid(analysis: Analysis) -> bool:
+    """Whether there are classes of slope and rock cover enough for a map of them."""
+    return len(_cells(analysis)) > 2
+
+
+def _cells(analysis: Analysis) -> dict[tuple[float, float], Block]:
+    return {
+        (b.slope_deg, b.cfa): b
+        for b in analysis.grounds
+        if b.slope_deg is not None and b.cfa is not None
+    }
+
+
+def success_maps(analysis: Analysis) -> list[Chart]:
+    """Success over slope and rock cover, a map a contender."""
+
+    def told(block: Block, name: str) -> tuple[float | None, str]:
+        rate = block.figures[name].success
+        if rate.value is None:
+            return None, ""
+        return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
+
+    return [
+        _map(f"success-map-{i}", f"{e.name}: goals reached",
+             f"Success rate of {e.name} over slope and rock cover.",
+             analysis, e.name, told,
+             {"colorscale": _SHARE_SCALE, "zmin": 0.0, "zmax": 100.0})
+        for i, e in enumerate(analysis.entrants)
+    ]  # fmt: skip
+
+
+def ratio_maps(analysis: Analysis) -> list[Chart]:
+    """Reduction over slope and rock cover, a map a contender; colours on a log scale around 1."""
+
+    def told(block: Block, name: str) -> tuple[float | None, str]:
+        a = block.against[name]
+        if not a.ratio.value:
+            return None, ""
+        pairs = "1 pair" if a.both == 1 else f"{a.both} pairs"
+        return log2(a.ratio.value), f"{a.ratio.value:.1f}x<br>{pairs}"
+
+    return [
+        _map(f"ratio-map-{i}", f"{name}: times fewer evaluations than {analysis.first}",
+             f"ACE evaluations of {analysis.first} over those of {name}, where both reach the goal,"
+             " over slope and rock cover.",
+             analysis, name, told, {"colorscale": _RATIO_SCALE, "zmin": -3.0, "zmax": 3.0})
+        for i, name in enumerate(analysis.others)
+    ]  # fmt: skip
+
+
+def _map(
+    name: str,
+    title: str,
+    says: str,
+    analysis: Analysis,
+    contender: str,
+    told: Callable[[Block, str], tuple[float | None, str]],
+    scale: dict[str, Any],
+) -> Chart:
+    cells = _cells(analysis)
+    slopes = sorted({slope for slope, _ in cells})
+    covers = sorted({cover for _, cover in cells})
+    figures = [
+        [told(cells[s, c], contender) if (s, c) in cells else (None, "") for s in slopes]
+        for c in covers
+    ]
+    return _chart(
+        name, title, says,
+        [{
+            "type": "heatmap",
+            "x": [f"{s:g}°" for s in slopes],
+            "y": [f"{100 * c:g} %" for c in covers],
+            "z": [[value for value, _ in row] for row in figures],
+            "text": [[text for _, text in row] for row in figures],
+            "texttemplate": "%{text}",
+            "hovertemplate": "slope %{x}, rocks on %{y}: %{text}<extra></extra>",
+            "showscale": False, "xgap": 2, "ygap": 2, **scale,
+        }],
+        int(96 + 52 * len(covers)),
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        xaxis=_axis("slope", type="category", showgrid=False),
+        yaxis=_axis("rocks (CFA)", type="category", showgrid=False),
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------- risk and time
+
+
+def reliability_chart(analysis: Analysis) -> Chart:
+    """Predicted risk against how often ACE refused, and how many poses each dot stands for."""
+    style = looks(analysis)
+    traces: list[dict[str, Any]] = [{
+        "type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip",
+        "line": {"color": SOFT_INK, "width": 1.5, "dash": "dot"}, "name": "perfect",
+    }]  # fmt: skip
+    for name, reliability in analysis.reliability.items():
+        dots = [b for b in reliability.bins if b.predicted is not None and b.refused.interval]
+        values = [b.refused.value or 0.0 for b in dots]
+        intervals = [b.refused.interval or (0.0, 0.0) for b in dots]
+        share = [b.refused.trials / reliability.poses for b in dots]
+        look = style[name]
+        traces.append({
+            "type": "scatter", "mode": "lines+markers", "name": escape(name),
+            "x": [b.predicted for b in dots], "y": values,
+            "error_y": {
+                "type": "data", "symmetric": False, "width": 0, "color": look.colour,
+                "array": [high - v for v, (_, high) in zip(values, intervals, strict=True)],
+                "arrayminus": [v - low for v, (low, _) in zip(values, intervals, strict=True)],
+            },
+            "marker": {"color": look.colour, "symbol": look.symbol, "size": 8},
+            "line": {"color": look.colour, "dash": look.dash, "width": 1.5},
+            "text": [f"{100 * s:.1f} % of {reliability.poses:,} poses" for s in share],
+            "hovertemplate": f"{escape(name)}: predicted %{{x:.2f}}, refused %{{y:.2f}}"
+                             "<br>%{text}<extra></extra>",
+        })  # fmt: skip
+        traces.append({
+            "type": "bar", "x": [(i + 0.5) / RELIABILITY_BINS for i in range(RELIABILITY_BINS)],
+            "y": [100 * b.refused.trials / reliability.poses for b in reliability.bins],
+            "yaxis": "y2", "marker": {"color": look.colour}, "name": escape(name),
+            "showlegend": False,
+            "hovertemplate": f"{escape(name)}: %{{y:.1f}} % of poses<extra></extra>",
+        })  # fmt: skip
+    return _chart(
+        "reliability", "Is the predicted risk true?",
+        "Share of poses that ACE refused, against the risk that was predicted for them, with 95 %"
+        " Wilson intervals; on the dotted line prediction and truth agree. Bars: how predictions"
+        " spread.",
+        traces, 480,
+        xaxis=_axis("predicted risk", range=[-0.02, 1.02], anchor="y2"),
+        yaxis=_axis("refused by ACE", range=[-0.03, 1.03], domain=[0.3, 1]),
+        yaxis2=_axis("poses (%)", domain=[0, 0.2]),
+        barmode="group", bargap=0.2,
+        showlegend=True,
+    )  # fmt: skip
+
+
+def time_chart(analysis: Analysis) -> Chart:
+    """Wall time a cycle by stage."""
+    names = [e.name for e in analysis.entrants]
+    figures: Mapping[str, Figures] = analysis.overall.figures
+    traces = [
+        {
+            "type": "bar", "orientation": "h", "name": stage, "y": [escape(n) for n in names],
+            "x": [figures[n].stage_ms.get(stage, 0.0) for n in names],
+            "marker": {"color": colour, "line": {"color": PAPER, "width": 1}},
+            "hovertemplate": f"%{{y}}, {stage}: %{{x:.2f}} ms<extra></extra>",
+        }
+        for stage, colour in reversed(_STAGES.items())
+    ]  # fmt: skip
+    return _chart(
+        "time", "Wall time of a cycle",
+        "Mean wall time of a planning cycle by stage on the machine that ran the campaign. Sense"
+        " and drive are the simulation's; heuristic (inference included) and plan are what a rover"
+        " computes.",
+        traces, 110 + 38 * len(names),
+        barmode="stack",
+        xaxis=_axis("wall time of a cycle (ms)"),
+        yaxis={"automargin": True, "autorange": "reversed"},
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+    )  # fmt: skip
+
+
+def charts_of(analysis: Analysis) -> dict[str, Chart]:
+    """All single charts that there is something for, by name."""
+    made = []
+    if analysis.trials:
+        made.append(success_chart(analysis))
+    if any(a.ratio.value for a in analysis.overall.against.values()):
+        made += [ratio_chart(analysis), detour_chart(analysis)]
+    if any(f.cycles for f in analysis.overall.figures.values()):
+        made += [effort_chart(analysis), time_chart(analysis)]
+    if analysis.reliability:
+        made.append(reliability_chart(analysis))
+    return {chart.name.removeprefix("chart-"): chart for chart in made}

@@ -1,0 +1,100 @@
+"""Pictures of failures: the trials are driven again, which gives the same run, and drawn."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlnav.campaign.figures import Failure
+from mlnav.campaign.pool import Limits, run_tasks
+from mlnav.campaign.replay import find, replay
+from mlnav.campaign.state import NO_RUN
+
+_DPI = 110
+_QUALITY = 88
+
+
+@dataclass(frozen=True)
+class Still:
+    """A failure, and its picture.
+
+    Attributes:
+        failure: which.
+        like_it: failures of this contender that ended the same way, this one among them.
+        jpeg: the picture; None where there is none.
+        note: why there is none, or why it is of another run.
+    """
+
+    failure: Failure
+    like_it: int
+    jpeg: bytes | None = None
+    note: str | None = None
+
+
+def chosen(failures: Sequence[Failure], most: int) -> list[Still]:
+    """What is worth a picture, not drawn yet.
+
+    One of each ending of each contender, the first by ground and trial, the most frequent kinds
+    first. Trials that have no run have nothing to show.
+    """
+    shown = [f for f in failures if f.outcome not in NO_RUN]
+    counts = Counter((f.contender, f.outcome) for f in shown)
+    first = {(f.contender, f.outcome): f for f in reversed(shown)}
+    return [Still(first[kind], n) for kind, n in counts.most_common(most)]
+
+
+def stills(
+    folder: Path,
+    failures: Sequence[Failure],
+    most: int = 6,
+    trial_s: float = 60.0,
+    all_s: float = 180.0,
+) -> list[Still]:
+    """Pictures of failures, of each kind the first.
+
+    Args:
+        folder: of the campaign.
+        failures: by ground and trial.
+        most: pictures.
+        trial_s: time that one may take to drive and draw.
+        all_s: time for all.
+    """
+    kinds = {still.failure.key: still for still in chosen(failures, most)}
+    drawn: dict[str, Still] = {}
+    begin = time.monotonic()
+    tasks = [(folder, key) for key in kinds]
+    for ended in run_tasks(tasks, _draw, limits=Limits(wall_s=trial_s, attempts=1)):
+        _, key = ended.task
+        failure, like_it = kinds[key].failure, kinds[key].like_it
+        if ended.value is not None:
+            drawn[key] = Still(failure, like_it, *ended.value)
+        else:
+            why = ended.error or ended.loss
+            drawn[key] = Still(failure, like_it, note=f"It could not be driven again: {why}.")
+        if time.monotonic() - begin > all_s:
+            break
+    late = f"Not drawn: the {all_s:g} s for pictures were over."
+    return [drawn.get(key, Still(s.failure, s.like_it, note=late)) for key, s in kinds.items()]
+
+
+def _draw(task: tuple[Path, str]) -> tuple[bytes | None, str | None]:
+    from PIL import Image
+
+    from mlnav.viz import traverse_figure
+
+    folder, key = task
+    record = find(key, folder)
+    again = replay(record)
+    if again.ground is None or again.result is None:
+        return None, f"It could not be driven again: {again.outcome.trial['error']}."
+    figure = traverse_figure(again.ground.terrain, again.result, record.trial.config)
+    drawn, picture = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, dpi=_DPI)
+    Image.open(drawn).convert("RGB").save(picture, "JPEG", quality=_QUALITY, optimize=True)
+    other = ", ".join(name.replace("_", " ") for name in again.made_with)
+    note = f"Another run than was recorded: the {other or 'machine'} is another."
+    return picture.getvalue(), note if again.differences else None

@@ -1,0 +1,363 @@
+"""`mlnav campaign`: many runs from one definition."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mlnav.cli.common import (
+    ENDED,
+    INTERRUPTED,
+    OK,
+    JsonOption,
+    emit,
+    output,
+    progress_bar,
+    say,
+)
+
+if TYPE_CHECKING:
+    from mlnav.campaign import Progress, Status, Store
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Monte Carlo campaigns: run, go on, look at, report.",
+)
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="One value of it, as stop.width=0.05 or config.planner.commit_length_m=0.5.",
+    ),
+]
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Of the campaign.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", "-w", min=1, help="Processes; as many as there are cores."),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="dask://HOST:PORT",
+        help="Run on a dask.distributed cluster instead (extra `cluster`).",
+    ),
+]
+KeepOldOption = Annotated[
+    bool,
+    typer.Option("--keep-old", help="Keep results that other code, models or grounds made."),
+]
+
+
+@app.command("run")
+def run_command(
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where it goes; out/campaign/NAME."),
+    ] = None,
+    terrain: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="Instead of its grounds; repeat."
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", min=1, help="Of each ground and contender.")
+    ] = None,
+    settings: SetOption = None,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a campaign: every ground, trial and contender of a definition.
+
+    Contenders share terrain, start, goal, noise and dispersions of a trial. A trial that crashes
+    its process, hangs or runs out of memory is tried once more and then recorded as that, with a
+    replay file; the others go on. DIR must not hold a campaign yet. Ctrl-C keeps what has ended;
+    `mlnav campaign resume` goes on, also after a power cut. Shipped: smoke, heuristics, real,
+    bullet. Ends with 1 if any trial has no run.
+
+    **Examples**
+
+    mlnav campaign run smoke --out out/smoke
+
+    mlnav campaign run real -t map.tif -t other.tif --trials 40
+
+    mlnav campaign run heuristics --set stop.width=0.05 --set config.planner.commit_length_m=0.5
+    """
+    from mlnav.campaign import load_definition, run
+
+    changes = [*(settings or ()), *([f"trials={trials}"] if trials else ())]
+    definition = load_definition(spec, terrains=terrain or (), settings=changes)
+    name = re.sub(r"[^\w.+-]+", "-", definition.name)
+    folder = out or Path("out/campaign") / name
+    with _watched(folder) as progress:
+        store = run(
+            definition,
+            folder,
+            workers=workers or _cores(),
+            scheduler=scheduler,
+            progress=progress,
+        )
+    _finish(store, as_json)
+
+
+@app.command("resume")
+def resume_command(
+    folder: FolderArgument,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", min=1, help="Of each ground and contender; more than there were."),
+    ] = None,
+    keep_old: KeepOldOption = False,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with a campaign: run what has no result yet.
+
+    Results that other code, models or ground files made are not mixed in silently: it stops, and
+    --keep-old counts them as done. Trials in damaged parts run again.
+
+    **Examples**
+
+    mlnav campaign resume out/smoke
+
+    mlnav campaign resume out/smoke --trials 100 --workers 8
+    """
+    from mlnav.campaign import resume
+
+    with _watched(folder) as progress:
+        store = resume(
+            folder,
+            trials=trials,
+            keep_old=keep_old,
+            workers=workers or _cores(),
+            scheduler=scheduler,
+            progress=progress,
+        )
+    _finish(store, as_json)
+
+
+@app.command("rerun")
+def rerun_command(
+    folder: FolderArgument,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TRIAL]...",
+            help="Keys of trials, their first digits, or GROUND,NUMBER,CONTENDER.",
+        ),
+    ] = None,
+    outcomes: Annotated[
+        list[str] | None,
+        typer.Option("--outcome", metavar="NAME", help="All that ended so: crashed; repeat."),
+    ] = None,
+    keep_old: KeepOldOption = False,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run trials again that have a result; the new one counts from now on.
+
+    **Examples**
+
+    mlnav campaign rerun out/smoke --outcome crashed --outcome hung
+
+    mlnav campaign rerun out/smoke 3f9c 15/.10,4,network --keep-old
+    """
+    from mlnav.campaign import rerun
+
+    with _watched(folder) as progress:
+        store = rerun(
+            folder,
+            names or (),
+            outcomes=outcomes or (),
+            keep_old=keep_old,
+            workers=workers or _cores(),
+            scheduler=scheduler,
+            progress=progress,
+        )
+    _finish(store, as_json)
+
+
+@app.command("status")
+def status_command(folder: FolderArgument, as_json: JsonOption = False) -> None:
+    """How a campaign stands, also while it runs. Ends with 1 if anything is left to run.
+
+    **Examples**
+
+    mlnav campaign status out/smoke --json
+    """
+    from mlnav.campaign import status
+
+    found = status(folder)
+    _tell(found, folder, as_json)
+    raise typer.Exit(OK if found.complete else ENDED)
+
+
+@app.command("merge")
+def merge_command(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Campaigns.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="For the whole.")],
+    keep_old: KeepOldOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put campaigns together that differ in grounds, contenders or number of trials alone.
+
+    **Examples**
+
+    mlnav campaign merge out/here out/there --out out/both
+    """
+    from mlnav.campaign import merge
+
+    _finish(merge(folders, out, keep_old=keep_old), as_json)
+
+
+@app.command("report")
+def report_command(
+    folder: FolderArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where it goes; DIR/report."),
+    ] = None,
+    pictures: Annotated[
+        int, typer.Option("--pictures", min=0, help="Failures to drive again and draw, at most.")
+    ] = 6,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what a campaign shows, also while it runs: a page, Markdown, JSON and CSV.
+
+    An earlier report is replaced.
+
+    **Examples**
+
+    mlnav campaign report out/smoke
+
+    mlnav campaign report out/smoke --out out/page --pictures 12
+    """
+    from mlnav.campaign.report import write_report
+
+    _written(write_report(folder, out, pictures), as_json)
+
+
+@app.command("compare")
+def compare_command(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Folder of a campaign.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Of another.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the page goes.")
+    ] = Path("out/campaign-compare"),
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two campaigns, as of two versions of the code; trial by trial where they share them.
+
+    An earlier comparison is replaced.
+
+    **Examples**
+
+    mlnav campaign compare out/before out/after --out out/change
+    """
+    from mlnav.campaign.report import compare_reports
+
+    _written(compare_reports(before, after, out), as_json)
+
+
+# ----------------------------------------------------------------------------------------- details
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def _watched(folder: Path) -> Iterator[Callable[[Progress], None]]:
+    """Progress at the terminal; Ctrl-C says how to go on."""
+    last: Progress | None = None
+    try:
+        with progress_bar("trials", 1.0) as update:
+
+            def tell(progress: Progress) -> None:
+                nonlocal last
+                last = progress
+                update(progress.done / progress.total, _in_words(progress))
+
+            yield tell
+    except KeyboardInterrupt:
+        ended = "" if last is None else f" after {last.done} of {last.total} trials"
+        say(f"interrupted{ended}: `mlnav campaign resume {folder}` goes on")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _in_words(progress: Progress) -> str:
+    left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
+    failed = f", {progress.failed} without a run" if progress.failed else ""
+    return (
+        f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)}{failed};"
+        f" {progress.last}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _written(files: Mapping[str, Path], as_json: bool) -> None:
+    if as_json:
+        emit({name: str(path) for name, path in files.items()})
+    else:
+        output.print(str(next(iter(files.values()))), soft_wrap=True)
+
+
+def _finish(store: Store, as_json: bool) -> None:
+    from mlnav.campaign import status
+
+    found = status(store.folder)
+    _tell(found, store.folder, as_json)
+    raise typer.Exit(ENDED if found.failed else OK)
+
+
+def _tell(found: Status, folder: Path, as_json: bool) -> None:
+    if as_json:
+        emit({**found.as_dict(), "out": str(folder)})
+    else:
+        _print(found, folder)
+    for part in found.damaged:
+        say(f"damaged, its trials count as not yet run: {part}")
+
+
+def _print(found: Status, folder: Path) -> None:
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    state = "complete" if found.complete else "not complete"
+    if found.writer is not None:
+        left = "" if found.left_s is None else f", {_duration(found.left_s)} left"
+        state += f", being run by {found.writer}{left}"
+    table.add_row("campaign", f"[bold]{found.name}[/], {state}")
+    table.add_row("trials", f"{found.done} of {found.total}")
+    for name, rate in found.success.items():
+        table.add_row("success", f"{name} {rate.text(1)}")
+    ended = (f"{n} {outcome.replace('_', ' ')}" for outcome, n in found.outcomes.items())
+    table.add_row("outcomes", ", ".join(ended) or "-")
+    table.add_row("results", str(folder))
+    output.print(table)
+    if found.failed:
+        say(
+            f"{found.failed} trials have no run: `mlnav replay {folder}/replays/KEY.json` shows"
+            f" one, `mlnav campaign rerun {folder} --outcome NAME` tries them again"
+        )

@@ -1,0 +1,191 @@
+"""`mlnav replay`: a trial of a campaign again, to be looked at."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mlnav.cli.common import (
+    ENDED,
+    OK,
+    ForceOption,
+    JsonOption,
+    RefusedError,
+    claim,
+    emit,
+    output,
+    say,
+)
+
+if TYPE_CHECKING:
+    from mlnav.campaign.grounds import Ground
+    from mlnav.campaign.replay import Record, Replay
+
+_TOLD = 12
+"""Differences that are printed; replay.json has all."""
+
+
+def replay_command(
+    trial: Annotated[
+        str,
+        typer.Argument(
+            metavar="TRIAL",
+            help="Replay file; key of a trial or the first digits; or GROUND,NUMBER,CONTENDER.",
+        ),
+    ],
+    campaign: Annotated[
+        Path | None, typer.Option("--campaign", "-C", metavar="DIR", help="That it is of.")
+    ] = None,
+    cycles: Annotated[
+        list[int] | None,
+        typer.Option("--cycle", min=0, metavar="K", help="Draw this cycle as it was planned."),
+    ] = None,
+    gif: Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")] = False,
+    picture: Annotated[bool, typer.Option(help="Draw traverse.png.")] = True,
+    rerun: Annotated[
+        Path | None,
+        typer.Option("--rerun", metavar="FILE", help="Record the run for Rerun, an .rrd file."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where results go; out/replay/KEY."),
+    ] = None,
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Run a trial of a campaign again, and compare it with its record, bit for bit.
+
+    Everything is compared but wall times. DIR gets replay.json, traverse.png, and what else is
+    asked for: cycle-K.png and cycle-K.json, candidates by verdict and costs of a cycle;
+    traverse.gif. The trial runs in this process: one that crashed its worker may end it, under a
+    debugger for instance. Ends with 1 if anything differs.
+
+    **Examples**
+
+    mlnav replay 3f9c --campaign out/campaign/smoke --cycle 7
+
+    mlnav replay 15/.10,4,network --campaign out/campaign/heuristics --gif
+
+    mlnav replay out/campaign/smoke/replays/3f9c21d07be4a655.json
+    """
+    from mlnav.campaign import replay as module
+    from mlnav.io import write_json
+
+    record = module.find(trial, campaign)
+    wanted = sorted(set(cycles or []))
+    names = ["replay.json", *(["traverse.png"] if picture else []), *(["traverse.gif"] * gif)]
+    names += [f"cycle-{k}.{kind}" for k in wanted for kind in ("png", "json")]
+    folder = out or Path("out/replay") / record.trial.key
+    claim(folder, names, force)
+    if rerun is not None:
+        claim(rerun.parent, [rerun.name], force)
+    drawn: list[int] = []
+    with contextlib.ExitStack() as open_files:
+        observers: list[Callable[..., None]] = []
+        if wanted or rerun is not None:
+            ground = record.trial.ground()
+            if wanted:
+                observers.append(_drawer(ground, record, wanted, folder, drawn))
+            if rerun is not None:
+                observers.append(open_files.enter_context(_recording(rerun, ground, record)))
+        done = module.replay(record, observers)
+    _draw(done, folder, picture, gif)
+    report = _report(done, folder)
+    write_json(folder / "replay.json", report)
+    if as_json:
+        emit(report)
+    else:
+        _print(report)
+    missing = sorted(set(wanted) - set(drawn))
+    if missing:
+        count = len(done.outcome.cycles)
+        raise RefusedError(f"--cycle {missing[0]}: the run has {count} cycles, from 0")
+    raise typer.Exit(ENDED if done.differences else OK)
+
+
+def _drawer(
+    ground: Ground, record: Record, wanted: Sequence[int], folder: Path, drawn: list[int]
+) -> Callable[..., None]:
+    from mlnav import viz
+    from mlnav.io import write_json
+
+    def draw(cycle_record: Any, navigator: Any, cycle: Any) -> None:
+        number = cycle_record.cycle
+        if number in wanted:
+            figure = viz.plan_figure(
+                ground.terrain, navigator, cycle, cycle_record.believed, ground.goal,
+                record.trial.config,
+            )  # fmt: skip
+            viz.save_figure(figure, folder / f"cycle-{number}.png")
+            write_json(folder / f"cycle-{number}.json", cycle_record.as_dict())
+            drawn.append(number)
+
+    return draw
+
+
+def _recording(path: Path, ground: Ground, record: Record) -> Any:
+    from mlnav.sim import start_pose
+    from mlnav.viz.recording import Recording
+
+    pose = start_pose(ground.terrain, ground.start, ground.goal, None)
+    return Recording(path, ground.terrain, record.trial.config, pose, ground.goal)
+
+
+def _draw(done: Replay, folder: Path, picture: bool, gif: bool) -> None:
+    if done.ground is None or done.result is None or not (picture or gif):
+        return
+    from mlnav import viz
+
+    terrain, config = done.ground.terrain, done.record.trial.config
+    if picture:
+        viz.save_figure(viz.traverse_figure(terrain, done.result, config), folder / "traverse.png")
+    if gif:
+        viz.save_traverse_gif(folder / "traverse.gif", terrain, done.result, config)
+
+
+def _report(done: Replay, folder: Path) -> dict[str, Any]:
+    trial, row = done.record.trial, done.record.row
+    now = done.outcome.trial
+    return {
+        "key": trial.key if row is None else row["key"],
+        "ground": trial.entry.label,
+        "trial": trial.number,
+        "contender": trial.contender,
+        "drawn": dict(trial.drawn),
+        "recorded": None if row is None else row["outcome"],
+        "outcome": now["outcome"],
+        "error": now["error"],
+        "cycles": now["cycles"],
+        "identical": None if row is None else not done.differences,
+        "differences": [vars(d) for d in done.differences],
+        "made_with_other": {k: list(v) for k, v in done.made_with.items()},
+        "out": str(folder),
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    place = f"{report['ground']}, trial {report['trial']}, {report['contender']}"
+    ended = report["outcome"].replace("_", " ")
+    output.print(f"[bold]{place}[/]: {ended}, {report['cycles']} cycles", soft_wrap=True)
+    if report["error"]:
+        say(report["error"])
+    for what, (then, now) in report["made_with_other"].items():
+        say(f"recorded with {what.replace('_', ' ')} {then}, now {now}")
+    differences = report["differences"]
+    if report["identical"] is None:
+        output.print("nothing is recorded to compare it with")
+    elif not differences:
+        output.print("[green]identical[/] to its record")
+    else:
+        output.print(f"[red]{len(differences)} differences[/] from its record")
+        for d in differences[:_TOLD]:
+            where = "" if d["cycle"] is None else f"cycle {d['cycle']}, "
+            output.print(
+                f"  {where}{d['column']}: recorded {d['recorded']!r}, now {d['now']!r}",
+                soft_wrap=True, markup=False,
+            )  # fmt: skip
+    output.print(report["out"], soft_wrap=True)
