@@ -34,6 +34,7 @@ from mlnav.config import Bullet, Config
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
 from mlnav.sim.bullet import BulletWorld
+from mlnav.sim.localization import Whereabouts
 from mlnav.sim.world import KinematicWorld, Motion, Pose, SettledStates, seen_from
 from mlnav.terrain import Terrain
 
@@ -191,7 +192,7 @@ def _settled(task: _Task) -> Record:
         if len(rows) == task.count:
             break
         measured = world.place(pose)
-        rest: Pose = tuple(map(float, measured.poses[0]))  # type: ignore[assignment]
+        rest = Whereabouts.at(measured).pose
         computed = still.place(rest)
         state = computed.state(0)
         if not all(np.isfinite(s.columns["roll_rad"][0]) for s in (measured, computed)):
@@ -312,7 +313,7 @@ def _driven(
     checker: _core.Checker, config: Config, world: BulletWorld, pose: Pose, motion: Motion
 ) -> Record:
     placed = world.place(pose)
-    start: Pose = tuple(map(float, placed.poses[0]))  # type: ignore[assignment]
+    start = Whereabouts.at(placed).pose
     run = world.execute(start, motion)
     states = run.states
     commanded, _ = motion.stances(start, 0.02, math.radians(0.5))
@@ -321,7 +322,7 @@ def _driven(
     stances = np.column_stack([states.poses, np.full(len(states), steered)])
     bounds = checker.report(np.ascontiguousarray(stances))
     limits = [reason_names(int(r)) for r in states.columns["reasons"]]
-    end = tuple(map(float, commanded[-1, :3])) if len(commanded) else start
+    end = (float(commanded[-1, 0]), float(commanded[-1, 1]), float(commanded[-1, 2]))
     near = _around(_checked(config, motion, start), float(aside.max()), float(turned.max()))
     return {
         "pose": pose,
@@ -329,7 +330,7 @@ def _driven(
         "curvature_per_m": motion.curvature_per_m,
         "ending": run.ending,
         "states": len(states),
-        "end_error": list(seen_from(end, run.pose)),  # type: ignore[arg-type]
+        "end_error": list(seen_from(end, run.pose)),
         "tracking_m": float(aside.max()),
         "tracking_rad": float(turned.max()),
         "belly": int(np.count_nonzero(states.columns["belly_contact"])),
