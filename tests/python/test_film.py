@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_grounds import ground
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -19,18 +20,6 @@ av = pytest.importorskip("av")
 pytestmark = pytest.mark.viz
 
 SMALL = (160, 90)
-
-
-def ground(holes: bool = False) -> Terrain:
-    rng = np.random.default_rng(5)
-    y, x = np.meshgrid(*[np.arange(160) * 0.1] * 2, indexing="ij")
-    z = 0.15 * np.sin(0.8 * x) * np.cos(0.6 * y) + rng.normal(0.0, 0.004, x.shape)
-    for _ in range(12):
-        cx, cy = rng.uniform(2.0, 14.0, 2)
-        z += 0.3 * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 0.2**2)
-    if holes:
-        z[130:150, 40:120] = np.nan
-    return Terrain(z.astype(np.float32), 0.1, (-3.0, 2.0), name="bumps")
 
 
 @pytest.fixture(scope="module")

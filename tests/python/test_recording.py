@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from made_grounds import ground
 from typer.testing import CliRunner
 
 from mlnav.cli import app
@@ -20,18 +21,6 @@ chunks = pytest.importorskip("rerun.chunk")
 pytestmark = pytest.mark.viz
 
 START, GOAL = (1.0, 10.0), (8.0, 10.0)
-
-
-def ground(holes: bool = False) -> Terrain:
-    rng = np.random.default_rng(5)
-    y, x = np.meshgrid(*[np.arange(160) * 0.1] * 2, indexing="ij")
-    z = 0.15 * np.sin(0.8 * x) * np.cos(0.6 * y) + rng.normal(0.0, 0.004, x.shape)
-    for _ in range(12):
-        cx, cy = rng.uniform(2.0, 14.0, 2)
-        z += 0.3 * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 0.2**2)
-    if holes:
-        z[130:150, 40:120] = np.nan
-    return Terrain(z.astype(np.float32), 0.1, (-3.0, 2.0), name="bumps")
 
 
 def recorded(path, terrain: Terrain, config: Config, goal=GOAL, observers=()):

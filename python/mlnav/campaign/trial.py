@@ -122,8 +122,7 @@ class Trial:
         Raises:
             TerrainError, SimError: there are none to be had.
         """
-        label = zlib.crc32(self.entry.label.encode())
-        pair_key = (self.campaign_seed, label, self.number, _PAIR)
+        pair_key = (self.campaign_seed, *_spawn_key(self.entry, self.number, _PAIR))
         return ground_of(self.entry, self.terrain_seed, pair_key, self.size_m, self.common)
 
     def as_dict(self) -> dict[str, Any]:
@@ -174,9 +173,12 @@ def trials_of(definition: Definition, numbers: Iterable[int]) -> Iterator[Trial]
 
 
 def _sequence(seed: int, entry: Entry, number: int, stream: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=_spawn_key(entry, number, stream))
+
+
+def _spawn_key(entry: Entry, number: int, stream: int) -> tuple[int, int, int]:
     # By label, so that further grounds in a definition leave the others' trials as they are.
-    label = zlib.crc32(entry.label.encode())
-    return np.random.SeedSequence(seed, spawn_key=(label, number, stream))
+    return zlib.crc32(entry.label.encode()), number, stream
 
 
 def _digest(text: str) -> str:
