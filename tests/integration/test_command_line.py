@@ -55,7 +55,7 @@ def test_two_processes_agree(tmp_path: Path) -> None:
     assert records("a") == records("b")
 
 
-def test_ctrl_c_leaves_complete_records(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_complete_records(tmp_path: Path, ctrl_c: None) -> None:
     terrain = Terrain(np.zeros((400, 4000)), 0.1, (0.05, 0.05), name="long")
     write_geotiff(tmp_path / "long.tif", terrain)
     command = [

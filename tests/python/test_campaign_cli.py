@@ -137,7 +137,7 @@ def test_damage_is_told(spec, tmp_path, monkeypatch) -> None:
     assert "trials-000001.parquet" in " ".join(result.stderr.split()).replace(" ", "")
 
 
-def test_ctrl_c_says_how_to_go_on(spec, tmp_path) -> None:
+def test_ctrl_c_says_how_to_go_on(spec, tmp_path, ctrl_c) -> None:
     command = [
         MLNAV, "campaign", "run", spec, "--out", tmp_path / "x",
         "--trials", "400", "--workers", "1",

@@ -198,7 +198,7 @@ def test_twenty_moments_to_be_killed_at(whole, recipes, tmp_path) -> None:
     killed_and_resumed(whole, recipes, tmp_path, moments=20, again=0.5, seed=2)
 
 
-def test_ctrl_c_keeps_what_has_ended(whole, recipes, tmp_path) -> None:
+def test_ctrl_c_keeps_what_has_ended(whole, recipes, tmp_path, ctrl_c) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(tiny(recipes, **SLOW), tmp_path / "x", run_one=campaign_cases.interrupted_at_4)
     kept = load(tmp_path / "x")
@@ -318,7 +318,7 @@ def test_a_model_that_cannot_be_used_ends_a_campaign(recipes, tmp_path, monkeypa
 # ----------------------------------------------------------------------------------- stopping rule
 
 
-def test_trials_end_when_the_figure_is_known(recipes, tmp_path) -> None:
+def test_trials_end_when_the_figure_is_known(recipes, tmp_path, ctrl_c) -> None:
     stop = {"figure": "success", "width": 0.3, "at_least": 2}  # all succeed: from 5 x 2 on
     definition = tiny(recipes, trials=30, stop=stop)
     seen = []

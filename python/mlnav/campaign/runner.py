@@ -191,14 +191,18 @@ def _go(
 
             ends = run_on_cluster(tasks, run_one, scheduler, limits)
         progress(session.progress())
-        with contextlib.closing(ends):
-            for ended in ends:
-                outcome = _outcome(ended)
-                if outcome.trial["outcome"] in NO_RUN:
-                    writer.add_replay(ended.task.key, ended.task.as_dict())
-                session.record(outcome.trial)
-                writer.add(outcome)
-                progress(session.progress(outcome.trial))
+        try:
+            with contextlib.closing(ends):
+                for ended in ends:
+                    outcome = _outcome(ended)
+                    if outcome.trial["outcome"] in NO_RUN:
+                        writer.add_replay(ended.task.key, ended.task.as_dict())
+                    session.record(outcome.trial)
+                    writer.add(outcome)
+                    progress(session.progress(outcome.trial))
+        except KeyboardInterrupt:
+            progress(session.progress())  # it may have come while a trial was being written
+            raise
 
 
 def _place(trial: Trial) -> tuple[str, int]:
