@@ -340,22 +340,28 @@ class Checker {
   bool leased_ = false;
 };
 
-py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<double>& pose_array,
-                      const py::object& start_heights) {
-  const std::vector<Stance> poses = to_stances(pose_array);
-  Array<double> starts;
-  const double* start = nullptr;
-  if (!start_heights.is_none()) {
-    if (!py::isinstance<Array<double>>(start_heights)) {
-      throw CoreError("start_heights_m must be a C-contiguous float64 array");
-    }
-    starts = py::cast<Array<double>>(start_heights);
-    if (starts.ndim() != 2 || starts.shape(0) != pose_array.shape(0) ||
-        starts.shape(1) != kWheels) {
-      throw CoreError("start_heights_m must have shape (n, 6), as many rows as poses");
-    }
-    start = starts.data();
+// Six numbers a pose, or none at all; `holder` keeps them alive.
+const double* wheel_rows(const char* name, const py::object& given, py::ssize_t poses,
+                         Array<double>* holder) {
+  if (given.is_none()) return nullptr;
+  if (!py::isinstance<Array<double>>(given)) {
+    throw CoreError(std::string(name) + " must be a C-contiguous float64 array");
   }
+  *holder = py::cast<Array<double>>(given);
+  if (holder->ndim() != 2 || holder->shape(0) != poses || holder->shape(1) != kWheels) {
+    throw CoreError(std::string(name) + " must have shape (n, 6), as many rows as poses");
+  }
+  return holder->data();
+}
+
+py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<double>& pose_array,
+                      const py::object& start_heights, const py::object& steering_angles) {
+  const std::vector<Stance> poses = to_stances(pose_array);
+  Array<double> starts, angles;
+  const double* const start =
+      wheel_rows("start_heights_m", start_heights, pose_array.shape(0), &starts);
+  const double* const steering_rad =
+      wheel_rows("steering_rad", steering_angles, pose_array.shape(0), &angles);
   SettleModel settle_model;
   require(make_settle_model(model.geometry, &settle_model), "wheel_radius_m");
   SettleChecker checker;
@@ -366,11 +372,21 @@ py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<dou
   {
     const py::gil_scoped_release release;
     for (std::size_t i = 0; i < poses.size(); ++i) {
-      if (stance_ok(poses[i])) {
-        rows[i] = settle(grid.view, settle_model, poses[i],
-                         start == nullptr ? nullptr : start + kWheels * i);
-      } else {
+      const double* const from = start == nullptr ? nullptr : start + kWheels * i;
+      if (!stance_ok(poses[i])) {
         rows[i].status = Status::kPoseNotFinite;
+      } else if (steering_rad == nullptr) {
+        rows[i] = settle(grid.view, settle_model, poses[i], from);
+      } else {
+        SinCos steering[kWheels];
+        bool finite = true;
+        for (int w = 0; w < kWheels; ++w) {
+          const double angle = steering_rad[kWheels * i + static_cast<std::size_t>(w)];
+          finite &= std::fabs(angle) <= kMaxHeading_rad;  // not so for NaN
+          steering[w] = finite ? det_sincos(angle) : SinCos{0.0, 1.0};
+        }
+        rows[i].status = Status::kPoseNotFinite;
+        if (finite) rows[i] = settle(grid.view, settle_model, poses[i].pose, steering, from);
       }
       reports[i] = checker.judge(poses[i].pose, rows[i]);
     }
@@ -394,6 +410,7 @@ py::dict settle_poses(const Grid& grid, const RoverModel& model, const Array<dou
   out["tilt_rad"] = column<double>(reports, [](R r) { return r.tilt_max_rad; });
   out["clearance_m"] = column<double>(reports, [](R r) { return r.clearance_min_m; });
   out["relief_max_m"] = column<double>(reports, [](R r) { return r.relief_max_m; });
+  out["relief_m"] = wheel_column(rows, [](S s) { return s.relief_m; });
   out["residual_m"] = column<double>(rows, [](S s) { return s.residual_m; });
   out["heights_m"] = wheel_column(rows, [](S s) { return s.heights_m; });
   out["forward_m"] = wheel_column(rows, [](S s) { return s.positions.forward_m; });
@@ -823,6 +840,19 @@ PYBIND11_MODULE(_core, m) {
     py::class_<Self>(m, "RoverModel")
         .def(py::init<>()) FIELD(geometry) FIELD(limits)
         .def("validate", [](const Self& self) { require(validate(self)); })
+        .def(
+            "wheel_steering_rad",
+            [](const Self& self, double curvature_per_m) {
+              if (std::isnan(curvature_per_m)) throw CoreError("curvature_per_m must be a number");
+              SinCos steering[kWheels];
+              wheel_steering(self.geometry, curvature_per_m, steering);
+              Array<double> out(py::ssize_t{kWheels});
+              for (int i = 0; i < kWheels; ++i) {
+                out.mutable_at(i) = det_atan2(steering[i].sin, steering[i].cos);
+              }
+              return out;
+            },
+            py::arg("curvature_per_m"))
         .def("wheel_plan", [](const Self& self) {
           const WheelPlan plan = wheel_plan(self.geometry);
           Array<double> out({py::ssize_t{kWheels}, py::ssize_t{2}});
@@ -954,7 +984,7 @@ PYBIND11_MODULE(_core, m) {
       .def("ace_map", &Checker::ace_map, py::arg("bins"));
 
   m.def("settle", &settle_poses, py::arg("grid"), py::arg("model"), py::arg("poses").noconvert(),
-        py::arg("start_heights_m") = py::none());
+        py::arg("start_heights_m") = py::none(), py::arg("steering_rad") = py::none());
   m.def("clearance", &clearance_of, py::arg("grid"), py::arg("model"), py::arg("poses").noconvert(),
         py::arg("attitudes").noconvert());
   m.def("cast_view", &view, py::arg("grid"), py::arg("eye_m"), py::arg("azimuth_rad").noconvert(),

@@ -245,6 +245,34 @@ TEST(Settle, SteeringChangesWhereTheRoverSettles) {
   EXPECT_GT(std::fabs(straight.heights_m[kFrontLeft] - turning.heights_m[kFrontLeft]), 1e-3);
 }
 
+TEST(Settle, WheelsMayBeSteeredOneByOne) {
+  const SettleModel model = default_model();
+  const Map map(90, 90, 0.1, 0.0, 0.0,
+                [](double x, double y) { return 0.06 * std::sin(9 * x) * std::cos(7 * y); });
+  const Pose2 pose{4.5, 4.5, 0.4};
+  SinCos steering[kWheels];
+  for (const double curvature : {0.0, 0.3, -0.2, static_cast<double>(INFINITY)}) {
+    wheel_steering(RoverGeometry{}, curvature, steering);
+    const SettledState by_arc = settle(map.view, model, {pose, curvature});
+    const SettledState by_wheel = settle(map.view, model, pose, steering);
+    ASSERT_EQ(by_arc.status, Status::kOk);
+    double largest = 0.0;
+    for (int i = 0; i < kWheels; ++i) {
+      EXPECT_EQ(by_arc.heights_m[i], by_wheel.heights_m[i]);
+      EXPECT_EQ(by_arc.relief_m[i], by_wheel.relief_m[i]);
+      EXPECT_GT(by_arc.relief_m[i], 0.0);
+      if (by_arc.relief_m[i] > largest) largest = by_arc.relief_m[i];
+    }
+    EXPECT_EQ(largest, by_arc.relief_max_m);
+  }
+  // One wheel alone, half way round.
+  wheel_steering(RoverGeometry{}, 0.0, steering);
+  const SettledState straight = settle(map.view, model, pose, steering);
+  steering[kFrontLeft] = det_sincos(-0.4);
+  const SettledState turned = settle(map.view, model, pose, steering);
+  EXPECT_GT(std::fabs(straight.relief_m[kFrontLeft] - turned.relief_m[kFrontLeft]), 1e-3);
+}
+
 TEST(Settle, FaultsAreNamed) {
   const SettleModel model = default_model();
   Map map(60, 70, 0.1, 0.0, 0.0, [](double, double) { return 1.0; });

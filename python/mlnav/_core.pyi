@@ -57,6 +57,8 @@ class RoverModel:
     limits: SafetyLimits
     def __init__(self) -> None: ...
     def validate(self) -> None: ...
+    def wheel_steering_rad(self, curvature_per_m: float) -> F64:
+        """(6,) angle of each wheel against the rover on an arc; infinite curvature: in a turn."""
     def wheel_plan(self) -> F64:
         """(6, 2) nominal axle x, y: front, middle, rear of the left side, then of the right."""
 
@@ -169,13 +171,19 @@ class Checker:
         """(bins, ny, nx) reasons at every cell centre and heading 2 pi k / bins."""
 
 def settle(
-    grid: Grid, model: RoverModel, poses: F64, start_heights_m: F64 | None = None
+    grid: Grid,
+    model: RoverModel,
+    poses: F64,
+    start_heights_m: F64 | None = None,
+    steering_rad: F64 | None = None,
 ) -> dict[str, NDArray[np.generic]]:
     """Settle at (n, 3) or (n, 4) poses, from H at the nominal wheels or from (n, 6) start heights.
 
+    Wheels are steered for the poses' curvature, or each by its own of (n, 6) `steering_rad`.
+
     Columns: status (uint8, 0 = settled), roll_rad, pitch_rad, differential_rad, bogie_left_rad,
-    bogie_right_rad, origin_z_m, tilt_rad, clearance_m, relief_max_m, residual_m (n,), heights_m,
-    forward_m, left_m (n, 6), steps, lookups (int32), safe (bool), reasons (uint16).
+    bogie_right_rad, origin_z_m, tilt_rad, clearance_m, relief_max_m, residual_m (n,), relief_m,
+    heights_m, forward_m, left_m (n, 6), steps, lookups (int32), safe (bool), reasons (uint16).
     """
 
 def clearance(grid: Grid, model: RoverModel, poses: F64, attitudes: F64) -> F64:

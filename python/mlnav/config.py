@@ -521,12 +521,17 @@ class Kinematic(Section):
     """The rover settles on the ground at every step and goes exactly where it was told."""
 
     name: Literal["kinematic"] = "kinematic"
-    settle_step_m: Positive = 0.1
-    """Distance between settled states along an arc."""
-    settle_turn_deg: Positive = 2.0
-    """And angle between them in a turn in place."""
+    settle_step_m: Positive = 0.02
+    """Between judged states along an arc: finer than any checker's poses, and out of phase."""
+    settle_turn_deg: Positive = 0.5
+    """Between them in a turn in place."""
+    settle_steer_deg: Positive = 2.0
+    """Between them while the rover stands and its wheels steer, of the one that steers furthest."""
     limits: Limits | None = None
     """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe."""
+    stop_at_limits: bool = True
+    """An unsafe state ends the run with `unsafe_state`. False: the run drives on and counts them;
+    it is no success."""
 
 
 class Slip(Section):
@@ -583,16 +588,16 @@ class Bullet(Section):
     one takes more memory (0.7 kB a cell) and changes nothing but the last digits."""
     edge_m: Annotated[float, Field(ge=2.0)] = 3.0
     """From the map's edge: nearer the run ends with `map_edge`, since there is no ground beyond."""
-    state_step_m: Positive = 0.1
+    state_step_m: Positive = 0.02
     """Driven between recorded states, which are held against the limits."""
-    state_turn_deg: Positive = 2.0
-    """And turned."""
+    state_turn_deg: Positive = 0.5
+    """And turned. While wheels steer at a standstill, states are recorded ten times a second."""
     limits: Limits | None = Limits.model_validate("enav_like")
     """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe. A
     rover is a tenth of a metre off its path: the limits that it plans with leave room for that."""
     stop_at_limits: bool = True
     """A state beyond the limits or the belly on the ground ends the run with `unsafe_state`. False:
-    it drives on, and what comes of it shows."""
+    it drives on, and what comes of it shows; it is no success."""
 
 
 class TruthSensor(Section):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mlnav.terrain import Terrain
 
 __all__ = [
+    "WHEELS",
     "ArrayError",
     "CoreError",
     "HeightMap",
@@ -34,6 +35,10 @@ __all__ = [
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
+
+
+WHEELS = ("front_left", "middle_left", "rear_left", "front_right", "middle_right", "rear_right")
+"""In the core's order."""
 
 
 class ArrayError(ValueError):

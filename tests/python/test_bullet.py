@@ -9,7 +9,15 @@ from mlnav import _core
 from mlnav.config import Bullet, Config, Rover
 from mlnav.core import reason_names
 from mlnav.sim import traverse
-from mlnav.sim.world import STATE_COLUMNS, Execution, KinematicWorld, Motion, WorldError, wrapped
+from mlnav.sim.world import (
+    PHASES,
+    STATE_COLUMNS,
+    Execution,
+    KinematicWorld,
+    Motion,
+    WorldError,
+    wrapped,
+)
 from mlnav.terrain import Terrain
 
 pytest.importorskip("pybullet")
@@ -142,7 +150,11 @@ def test_motions_end_where_they_should(motion, pose, resolution_m, origin_m, sha
     assert abs(wrapped(run.pose[2] - end[2])) < math.radians(1.5)
     assert run.driven_m == pytest.approx(abs(motion.length_m), abs=0.03)
     assert run.pose == tuple(run.states.poses[-1])
-    assert len(run.states) == len(motion.poses(start, 0.1, math.radians(2.0))[0])
+    rolling = run.states.columns["phase"] >= PHASES.index("turn")
+    assert rolling.sum() == len(motion.poses(start, 0.02, math.radians(0.5))[0])
+    # Its wheels are judged while they steer at a standstill, too.
+    steered = np.abs(MODEL.wheel_steering_rad(motion.curvature_per_m)).max() > 0.1
+    assert not steered or (~rolling).sum() >= 3
     assert run.states.columns["safe"].all()
     # Wheel turns and gyro: the commanded way, along the headings that it really had.
     forward, left, turned = run.counted
@@ -157,7 +169,8 @@ def test_settings_of_the_drive_have_effect() -> None:
     w = world(flat(), state_step_m=0.25, state_turn_deg=5.0, speed_m_s=0.5, steps_per_s=240)
     start = tuple(w.place(MIDDLE).poses[0])
     run = w.execute(start, Motion(math.radians(20), 0.0, 1.0))
-    assert len(run.states) == 4 + 4
+    rolling = run.states.columns["phase"] >= PHASES.index("turn")
+    assert rolling.sum() == 4 + 4
     weak = drive(world(slope(20), wheel_torque_nm=20.0), MIDDLE, Motion(0.0, 0.0, 1.0))
     assert weak.pose[0] < 6.0  # rolls back down
     light = drive(world(slope(20), wheel_torque_nm=20.0, mass_kg=50), MIDDLE, Motion(0.0, 0.0, 1.0))
@@ -285,7 +298,7 @@ def test_turning_to_and_fro_is_no_stall() -> None:
 def test_jammed_steering_stalls(monkeypatch) -> None:
     monkeypatch.setattr(bullet, "_JAMMED_S", -10.0)
     run = drive(world(flat()), MIDDLE, Motion(0.5, 0.0, 0.0))
-    assert (run.ending, len(run.states), run.faults) == ("stalled", 1, ())
+    assert (run.ending, len(run.states), run.faults) == ("stalled", 2, ())
 
 
 def test_the_edge_of_the_map_ends_the_run() -> None:

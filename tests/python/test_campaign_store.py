@@ -47,7 +47,7 @@ def test_tables_come_back_typed_and_in_the_definitions_order(tmp_path, recipes, 
     trials, cycles = campaign.trials(), campaign.cycles()
     assert trials.schema.equals(TRIALS)
     assert cycles.schema.equals(CYCLES)
-    assert trials.schema.metadata[b"mlnav_schema"] == b"1"
+    assert trials.schema.metadata[b"mlnav_schema"] == b"2"
     slots = [(r["ground"], r["trial"], r["contender"]) for r in trials.to_pylist()]
     assert slots == [(g, k, c) for g in "ab" for k in (0, 1) for c in ("none", "sobel")]
     assert campaign.damaged == ()
@@ -155,13 +155,26 @@ def test_cycles_without_their_trials_count_nothing_and_go(tmp_path, recipes, out
     assert part_path(tmp_path, "trials", 3).exists()
 
 
+def test_columns_that_an_older_schema_lacks_are_null(tmp_path, recipes, outcomes) -> None:
+    made(tmp_path, recipes, outcomes[:4], outcomes[4:])
+    path = part_path(tmp_path, "trials", 2)
+    older = pq.read_table(path).drop_columns(["unsafe_states", "unsafe_json"])
+    pq.write_table(older.replace_schema_metadata({"mlnav_schema": "1"}), path)
+    campaign = Store(tmp_path)
+    assert campaign.damaged == ()
+    assert len(campaign.trials()) == len(outcomes)
+    known = [n is not None for n in campaign.trials()["unsafe_states"].to_pylist()]
+    assert known.count(False) == older.num_rows > 0
+    assert any(known)
+
+
 def test_a_newer_schema_is_refused(tmp_path, recipes, outcomes) -> None:
     made(tmp_path, recipes, outcomes[:4], outcomes[4:])
     path = part_path(tmp_path, "trials", 2)
     table = pq.read_table(path)
     newer = table.append_column("mood", pa.array(["fine"] * table.num_rows))
-    pq.write_table(newer.replace_schema_metadata({"mlnav_schema": "2"}), path)
-    with pytest.raises(CampaignError, match=r"trials-000002.parquet is of schema 2.* up to 1"):
+    pq.write_table(newer.replace_schema_metadata({"mlnav_schema": "3"}), path)
+    with pytest.raises(CampaignError, match=r"trials-000002.parquet is of schema 3.* up to 2"):
         load(tmp_path)
 
 

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlnav.config import Config
+from mlnav.core import WHEELS, HeightMap
 from mlnav.sim import KinematicWorld, Motion, traverse
-from mlnav.sim.world import wrapped
-from mlnav.terrain import Terrain
+from mlnav.sim.world import PHASES, Spacing, Way, wrapped
+from mlnav.terrain import Terrain, load
 
 STEP_M, STEP_RAD = 0.1, math.radians(2.0)
 
@@ -107,7 +108,7 @@ def test_an_arc_is_driven_to_its_end() -> None:
     assert run.ending is None
     assert run.driven_m == pytest.approx(2.0)
     assert run.pose[2] == pytest.approx(0.5)
-    assert len(run.states) == 20
+    assert (run.unsafe, run.unsafe_states) == (None, 0)
 
 
 def test_nothing_committed_nothing_moved() -> None:
@@ -167,3 +168,177 @@ def test_a_world_may_have_limits_of_its_own() -> None:
     result = traverse(rolling, strict, start, goal)
     assert (result.outcome, result.faults) == ("start_unsafe", ("bogie",))
     assert result.built["limits.bogie_max_deg"] == pytest.approx(25.0)  # the planner's
+
+
+# ------------------------------------------------------------------------- the way between poses
+
+MODEL = Config().rover_model()
+STRAIGHT = np.zeros(6)
+
+
+def way_of(motion: Motion, start=(1.0, 2.0, 0.3), steering=STRAIGHT) -> Way:
+    return Way.of(motion, start, steering, MODEL, Spacing())
+
+
+@given(turn=st.floats(-3.0, 3.0), length=st.floats(-3.0, 3.0), curvature=st.floats(-0.5, 0.5))
+def test_a_world_judges_every_two_centimetres_half_a_degree_and_steering(
+    turn, length, curvature
+) -> None:
+    spacing = Spacing()
+    way = way_of(Motion(turn, curvature, length))
+    driven = way.driven_m[way.phase == PHASES.index("arc")]
+    assert np.diff(driven, prepend=0.0).max(initial=0.0) <= spacing.step_m + 1e-9
+    assert driven[-1:].sum() == pytest.approx(abs(length))
+    turning = way.poses[way.phase == PHASES.index("turn"), 2]
+    turned = np.abs(np.diff(np.unwrap(np.array([0.3, *turning]))))
+    assert turned.max(initial=0.0) <= spacing.turn_rad + 1e-9
+    assert turned.sum() == pytest.approx(abs(turn), abs=1e-9)
+    # From a rover with straight wheels on, no wheel ever steers by more from a state to the next.
+    steered = np.abs(np.diff(np.vstack([STRAIGHT, way.steering_rad]), axis=0))
+    assert steered.max(initial=0.0) <= spacing.steer_rad + 1e-9
+
+
+@pytest.mark.parametrize("checked_m", [0.01, 0.02, 0.025, 0.05, 0.1, 0.25])
+def test_a_world_is_out_of_phase_with_any_checker(checked_m: float) -> None:
+    driven = way_of(Motion(0.0, 0.2, 1.0)).driven_m
+    rolled = driven[(driven > 0.0) & (driven < 1.0)]
+    nearest = np.abs(rolled / checked_m - np.rint(rolled / checked_m)) * checked_m
+    assert len(rolled) >= 49
+    assert nearest.max() > 0.2 * checked_m  # not at the checker's own places
+    assert nearest.min() > 1e-4  # at none of them
+
+
+def test_wheels_steer_while_the_rover_stands() -> None:
+    start = (1.0, 2.0, 0.3)
+    straight, left = MODEL.wheel_steering_rad(0.0), MODEL.wheel_steering_rad(1 / 3)
+    assert np.all(straight == 0.0)
+    assert left[[1, 4]] == pytest.approx(0.0)  # the middle wheels do not steer
+    assert left[0] > 0.3 and left[2] < -0.3
+    assert MODEL.wheel_steering_rad(math.inf)[[0, 3]] == pytest.approx([-0.84, 0.84], abs=0.01)
+    way = way_of(Motion(0.4, 1 / 3, 1.0), start)
+    steer = way.phase == PHASES.index("steer")
+    # Before the turn, and before the arc at the pose where the turn has ended.
+    assert {tuple(np.round(p, 9)) for p in way.poses[steer]} == {(1.0, 2.0, 0.3), (1.0, 2.0, 0.7)}
+    first = np.flatnonzero(steer)[0]
+    assert first == 0 and np.abs(way.steering_rad[first]).max() < math.radians(2.0)
+    assert way.steering_rad[-1] == pytest.approx(left)
+    # Steered so already: nothing to do.
+    again = way_of(Motion(0.0, 1 / 3, 1.0), start, left)
+    assert np.all(again.phase == PHASES.index("arc"))
+
+
+def certified_arcs(terrain: Terrain, count: int):
+    """Arcs of a metre whose every pose of a tenth of a metre the certified checker passes."""
+    config = Config()
+    checker = config.build_checker(terrain.z.size)
+    checker.set_map(HeightMap.of(terrain).grid)
+    rng = np.random.default_rng(4)
+    x_min, x_max, y_min, y_max = terrain.extent_m
+    while count > 0:
+        start = (
+            float(rng.uniform(x_min + 4, x_max - 4)),
+            float(rng.uniform(y_min + 4, y_max - 4)),
+            float(rng.uniform(-math.pi, math.pi)),
+        )
+        motion = Motion(0.0, float(rng.choice([-1 / 3, -0.2, 0.0, 0.2, 1 / 3])), 1.0)
+        stances, _ = motion.stances(start, 0.1, math.radians(3.3))
+        before = np.array([[*start, motion.curvature_per_m], [*start, 0.0]])
+        if not checker.reasons(np.vstack([before, stances])).any():
+            count -= 1
+            yield start, motion
+
+
+def test_unsafe_states_between_certified_poses_are_seen() -> None:
+    terrain = load("0/.20", seed=5)
+    between = world(terrain)
+    at_poses = KinematicWorld(terrain, MODEL, spacing=Spacing(0.1, math.radians(2.0), 10.0))
+    seen = []
+    for start, motion in certified_arcs(terrain, 150):
+        between.place(start)
+        run = between.execute(start, motion)
+        if run.ending is None:
+            continue
+        seen.append(run)
+        assert run.ending == "unsafe_state" and run.unsafe is not None
+        unsafe, here = run.unsafe, run.states.columns
+        assert PHASES[here["phase"][-1]] == unsafe.phase
+        if unsafe.constraint == "relief":
+            wheel = WHEELS.index(unsafe.part.removeprefix("wheel "))
+            assert unsafe.value == pytest.approx(unsafe.limit + unsafe.excess)
+            assert unsafe.excess > 0.0 and unsafe.unit == "m"
+            assert here["relief_m"][-1, wheel] <= unsafe.value + 1e-12
+            assert here["relief_m"][-1].max() == here["relief_max_m"][-1]
+        assert unsafe.states >= 1
+        assert unsafe.distance_m == run.driven_m < 1.0
+        assert 0.0 <= unsafe.length_m <= 1.0 - unsafe.distance_m + 1e-9
+    assert len(seen) >= 3  # 150 m of certified way on ground where a world sees tens a kilometre
+    assert at_poses.as_built()["world.settle_step_m"] == 0.1
+
+
+def test_wheels_that_steer_onto_a_rock_are_seen() -> None:
+    terrain = load("10/.20", seed=2)
+    rng, steered = np.random.default_rng(7), 0
+    ground_world = world(terrain)
+    for _ in range(3000):
+        x, y, heading = (float(v) for v in rng.uniform((6, 6, -3), (46, 46, 3)))
+        both = np.array([STRAIGHT, MODEL.wheel_steering_rad(math.inf)])
+        ends = ground_world.settle(np.array([(x, y, heading)] * 2), both)
+        if not ends["safe"].all():
+            continue
+        ground_world.place((x, y, heading))
+        run = ground_world.execute((x, y, heading), Motion(0.01, 0.0, 0.0))
+        if run.unsafe is not None and run.unsafe.phase == "steer":
+            assert run.ending == "unsafe_state" and run.driven_m == 0.0
+            assert run.pose == (x, y, heading)
+            assert "steer" in str(run.unsafe)
+            steered += 1
+    assert steered >= 5
+
+
+def test_an_unsafe_state_says_what_by_how_much_and_for_how_long() -> None:
+    run = world(bump(0.7)).execute((3.0, 13.0, 0.0), Motion(0.0, 0.0, 5.0))
+    unsafe = run.unsafe
+    assert unsafe is not None
+    # A block of 0.7 m from x = 6 m on: the front wheels climb it with their edges first.
+    assert unsafe.constraint in unsafe.reasons
+    assert unsafe.constraint == "relief" and unsafe.part in (
+        "wheel front_left",
+        "wheel front_right",
+    )
+    assert unsafe.limit == pytest.approx(0.30) and unsafe.value == pytest.approx(0.70, abs=0.01)
+    assert unsafe.excess == pytest.approx(unsafe.value - unsafe.limit)
+    assert unsafe.length_m > 0.5 and unsafe.states > 25
+    assert unsafe.states == run.unsafe_states
+    assert "0.7 m where 0.3 is allowed" in str(unsafe)
+    assert unsafe.pose == run.pose and unsafe.distance_m == run.driven_m
+    steep = ground(np.tile(np.arange(160) * 0.1 * math.tan(math.radians(26)), (120, 1)))
+    tilted = world(steep).execute((3.0, 13.0, 0.0), Motion(0.0, 0.0, 0.5)).unsafe
+    assert (tilted.constraint, tilted.part, tilted.unit) == ("tilt", "body", "rad")
+    assert "26 deg where 25 is allowed" in str(tilted)
+
+
+def test_ground_without_a_number_is_named() -> None:
+    z = np.zeros((120, 160))
+    z[:, 90:] = np.nan
+    unsafe = world(ground(z)).execute((3.0, 13.0, 0.0), Motion(0.0, 0.0, 3.0)).unsafe
+    assert (unsafe.constraint, unsafe.value, unsafe.excess) == ("unknown", None, None)
+    assert unsafe.length_m > 0.5
+
+
+def test_a_run_that_drives_on_counts_its_unsafe_states_and_is_no_success() -> None:
+    z = np.zeros((200, 260))
+    z[80:120, 128:131] = 0.35  # a sill across the way: relief beyond the limit, no more
+    terrain = Terrain(z, 0.1, name="sill")
+    config = Config().replaced(["world.limits=flight_like"], limits="enav_like")
+    start, goal = (8.0, 10.0), (18.0, 10.0)
+    stopped = traverse(terrain, config, start, goal)
+    assert (stopped.outcome, stopped.success) == ("unsafe_state", False)
+    assert stopped.unsafe.constraint == "relief"
+    assert stopped.unsafe.distance_m == pytest.approx(stopped.driven_m)
+    summary = stopped.summary()
+    assert summary["unsafe_state"]["part"].startswith("wheel ")
+    assert 0 < summary["unsafe_states"] < summary["judged_states"]
+    on = traverse(terrain, config.replaced(["world.stop_at_limits=false"]), start, goal)
+    assert (on.outcome, on.success) == ("goal_reached", False)
+    assert on.unsafe_states > stopped.unsafe_states
+    assert on.inefficiency is None

@@ -19,10 +19,12 @@ struct Wheels {
   SinCos lean[kWheels];
   Point2 at[kWheels];
 
-  Wheels(const RoverGeometry& geometry, const Stance& stance) noexcept
-      : rover_heading(det_sincos(stance.pose.heading_rad)) {
-    wheel_steering(geometry, stance.curvature_per_m, steering);
-    for (int i = 0; i < kWheels; ++i) heading[i] = wheel_heading(rover_heading, steering[i]);
+  Wheels(double rover_heading_rad, const SinCos steered[kWheels]) noexcept
+      : rover_heading(det_sincos(rover_heading_rad)) {
+    for (int i = 0; i < kWheels; ++i) {
+      steering[i] = steered[i];
+      heading[i] = wheel_heading(rover_heading, steering[i]);
+    }
   }
   void place(const Pose2& pose, const double forward_m[kWheels],
              const double left_m[kWheels]) noexcept {
@@ -86,15 +88,16 @@ Status look_up(const GridView& grid, const WheelFootprint& footprint, const Whee
   return worst;
 }
 
-// Largest height span under a wheel. The wheels were looked up there a moment ago: no faults.
-double relief(const GridView& grid, const WheelFootprint& footprint,
-              const Wheels& wheels) noexcept {
+// Height span under each wheel; the largest is returned. The wheels were looked up there a moment ago: no
+// faults.
+double relief(const GridView& grid, const WheelFootprint& footprint, const Wheels& wheels,
+              double relief_m[kWheels]) noexcept {
   double largest = 0.0;
   for (int i = 0; i < kWheels; ++i) {
     const WheelContact contact = wheel_contact(grid, footprint, wheels.at[i].x_m, wheels.at[i].y_m,
                                                wheels.heading[i], wheels.lean[i]);
-    const double span = contact.ground_max_m - contact.ground_min_m;
-    if (span > largest) largest = span;
+    relief_m[i] = contact.ground_max_m - contact.ground_min_m;
+    if (relief_m[i] > largest) largest = relief_m[i];
   }
   return largest;
 }
@@ -156,29 +159,43 @@ class Accelerator {
   double g1_[kWheels] = {}, g2_[kWheels] = {};  // found
 };
 
-}  // namespace
-
-Status nominal_heights(const GridView& grid, const SettleModel& model, const Stance& stance,
-                       double heights_m[kWheels]) noexcept {
+Status nominal_heights(const GridView& grid, const SettleModel& model, const Pose2& pose,
+                       const SinCos steering[kWheels], double heights_m[kWheels]) noexcept {
   const WheelPlan plan = wheel_plan(model.linkage.g);
-  Wheels wheels(model.linkage.g, stance);
-  wheels.place(stance.pose, plan.x_m, plan.y_m);
+  Wheels wheels(pose.heading_rad, steering);
+  wheels.place(pose, plan.x_m, plan.y_m);
   tilt_with_ground(grid, plan, &wheels);
   return look_up(grid, model.footprint, wheels, heights_m);
 }
 
+}  // namespace
+
+Status nominal_heights(const GridView& grid, const SettleModel& model, const Stance& stance,
+                       double heights_m[kWheels]) noexcept {
+  SinCos steering[kWheels];
+  wheel_steering(model.linkage.g, stance.curvature_per_m, steering);
+  return nominal_heights(grid, model, stance.pose, steering, heights_m);
+}
+
 SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
                     const double* start_heights_m) noexcept {
+  SinCos steering[kWheels];
+  wheel_steering(model.linkage.g, stance.curvature_per_m, steering);
+  return settle(grid, model, stance.pose, steering, start_heights_m);
+}
+
+SettledState settle(const GridView& grid, const SettleModel& model, const Pose2& pose,
+                    const SinCos steering[kWheels], const double* start_heights_m) noexcept {
   SettledState out;
   double h[kWheels];
   if (start_heights_m != nullptr) {
     for (int i = 0; i < kWheels; ++i) h[i] = start_heights_m[i];
   } else {
-    out.status = nominal_heights(grid, model, stance, h);
+    out.status = nominal_heights(grid, model, pose, steering, h);
     out.lookups += kWheels;
     if (out.status != Status::kOk) return out;
   }
-  Wheels wheels(model.linkage.g, stance);
+  Wheels wheels(pose.heading_rad, steering);
 
   // Fixed-point steps contract by 0.1-0.3 on ordinary ground. Among sharp rocks they can cycle;
   // averaging ever more strongly with the last guess breaks the cycles.
@@ -190,7 +207,7 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Stance
     out.status = solve_chain(model.linkage, h, &out.state, &out.positions);
     ++out.steps;
     if (out.status != Status::kOk) return out;
-    wheels.place(stance.pose, out.positions.forward_m, out.positions.left_m);
+    wheels.place(pose, out.positions.forward_m, out.positions.left_m);
     if (!wheels.tilt(out.state.sin_roll, out.state.cos_roll, out.positions.sin_link)) {
       out.status = Status::kOutOfMechanicalRange;
       return out;
@@ -204,7 +221,7 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Stance
       if (error > out.residual_m) out.residual_m = error;
     }
     if (out.residual_m < kSettleTolerance_m) {
-      out.relief_max_m = relief(grid, model.footprint, wheels);
+      out.relief_max_m = relief(grid, model.footprint, wheels, out.relief_m);
       return out;
     }
     // Each stage twice as long as the one before, since it moves half as far a step.

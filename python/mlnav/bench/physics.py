@@ -35,7 +35,7 @@ from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
 from mlnav.sim.bullet import BulletWorld
 from mlnav.sim.localization import Whereabouts
-from mlnav.sim.world import KinematicWorld, Motion, Pose, SettledStates, seen_from
+from mlnav.sim.world import PHASES, KinematicWorld, Motion, Pose, SettledStates, seen_from
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
@@ -184,7 +184,7 @@ def _settled(task: _Task) -> Record:
     world = _world(terrain, task.config)
 
     def settles(poses: F64) -> Any:
-        columns = still.settle(poses).columns
+        columns = still.settle(poses)
         return (columns["status"] == 0) & (columns["tilt_rad"] <= TILT_MOST_RAD)
 
     rows: list[Record] = []
@@ -321,6 +321,9 @@ def _driven(
     steered = math.inf if motion.turn_rad else motion.curvature_per_m
     stances = np.column_stack([states.poses, np.full(len(states), steered)])
     bounds = checker.report(np.ascontiguousarray(stances))
+    # While the wheels steer there are no bounds to hold a state against.
+    rolling = states.columns["phase"] >= PHASES.index("turn")
+    rolled = {name: column[rolling] for name, column in bounds.items()}
     limits = [reason_names(int(r)) for r in states.columns["reasons"]]
     end = (float(commanded[-1, 0]), float(commanded[-1, 1]), float(commanded[-1, 2]))
     near = _around(_checked(config, motion, start), float(aside.max()), float(turned.max()))
@@ -335,8 +338,8 @@ def _driven(
         "tracking_rad": float(turned.max()),
         "belly": int(np.count_nonzero(states.columns["belly_contact"])),
         # How far states are outside the bounds at the poses that were driven; only where certified.
-        "bounded": int(np.count_nonzero(bounds["safe"])),
-        "outside": {name: _outside(states.columns[name], bounds, name) for name in STATE},
+        "bounded": int(np.count_nonzero(rolled["safe"])),
+        "outside": {name: _outside(states.columns[name][rolling], rolled, name) for name in STATE},
         "breaches": [
             {"state": i, "limits": names, "ace_passes_there": bool(bounds["safe"][i])}
             for i, names in enumerate(limits)

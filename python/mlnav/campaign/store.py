@@ -34,8 +34,8 @@ from mlnav.campaign.definition import CampaignError, Definition, parse_definitio
 from mlnav.campaign.trial import STAGES, Outcome, Row
 from mlnav.io import write_json, write_text
 
-SCHEMA = 1
-"""Of the tables. A store of a newer one is refused."""
+SCHEMA = 2
+"""Of the tables. A store of a newer one is refused; columns that an older one lacks are null."""
 
 _SCHEMA_KEY = b"mlnav_schema"
 
@@ -82,6 +82,10 @@ TRIALS = _schema(
         "outcome": _TEXT,
         "success": _FLAG,
         "faults": _TEXTS,
+        "unsafe_states": _BIG,
+        "judged_states": _BIG,
+        "unsafe_constraint": _TEXT,
+        "unsafe_json": _TEXT,
         "terrain_sha256": _TEXT,
         **_pose("start"),
         **_pose("goal", "x_m", "y_m"),
@@ -278,7 +282,7 @@ class Store:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 version = int((file.schema_arrow.metadata or {}).get(_SCHEMA_KEY, b"0"))
                 if version <= SCHEMA:
-                    return file.read().cast(schema)
+                    return _completed(file.read(), schema).cast(schema)
         except (OSError, ValueError, pa.ArrowException) as fault:
             self._damage(number, path, fault)
             return None
@@ -352,6 +356,14 @@ def read_provenance(folder: Path) -> list[dict[str, Any]]:
 def part_path(folder: Path, kind: str, number: int) -> Path:
     """Of a part, of `trials` or `cycles`."""
     return folder / PARTS / f"{kind}-{number:06d}.parquet"
+
+
+def _completed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """With null columns where the table has none of the schema's, in the schema's order."""
+    for field in schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(schema.names)
 
 
 def part_numbers(folder: Path, kind: str) -> list[int]:

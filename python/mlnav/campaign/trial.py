@@ -282,6 +282,10 @@ def _row(trial: Trial, result: TraverseResult) -> Row:
         "outcome": result.outcome,
         "success": result.success,
         "faults": list(result.faults),
+        "unsafe_states": result.unsafe_states,
+        "judged_states": result.judged_states,
+        "unsafe_constraint": None if result.unsafe is None else result.unsafe.constraint,
+        "unsafe_json": json.dumps(summary["unsafe_state"]),
         "terrain_sha256": result.terrain_sha256,
         **{
             f"start_{n}": v

@@ -17,12 +17,14 @@ from mlnav.sim import urdf
 from mlnav.sim.bullet_rig import STEER_RAD_S, Ground, Rig, Stand, load_library
 from mlnav.sim.world import (
     F64,
+    PHASES,
     STATE_COLUMNS,
     Execution,
     KinematicWorld,
     Motion,
     Pose,
     SettledStates,
+    UnsafeState,
     WorldError,
     seen_from,
     wrapped,
@@ -54,6 +56,9 @@ _BIT = {name: 1 << bit for bit, name in enumerate(_core.REASONS)}
 _NO_GROUND = _BIT["unknown"] | _BIT["border"]
 _COLUMNS: dict[str, type] = {
     **dict.fromkeys(STATE_COLUMNS, np.float64),
+    "relief_m": np.float64,
+    "phase": np.uint8,
+    "driven_m": np.float64,
     "belly_force_n": np.float64,
     "belly_contact": np.bool_,
     "safe": np.bool_,
@@ -91,7 +96,6 @@ class BulletWorld:
         # Set with it, where a rover is placed.
         self._stand: Stand
         self._stall: _Stall
-        self._steered_per_m: float
 
     def as_built(self) -> dict[str, float]:
         """What the engine says of itself and of the rover in it."""
@@ -135,9 +139,9 @@ class BulletWorld:
         if stand is None:
             raise WorldError(f"the physics failed while the rover settled at {pose}")
         self._rig, self._stand = rig, stand
-        self._stall, self._steered_per_m = _Stall(), 0.0
+        self._stall = _Stall()
         log = _Log(stand, belly_n)
-        log.add(self._judged(log))
+        log.add(self._judged(rig, log))
         return log.states
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
@@ -163,12 +167,16 @@ class BulletWorld:
         if ending == "physics_failed":
             self.close()
         elif ending not in (None, "unsafe_state"):  # which is recorded where it is found
-            log.add(self._judged(log))
+            log.add(self._judged(rig, log))
         self._stand = log.stand
         states = log.states
         faults = states.faults(-1) if ending is not None and len(states) else []
         end = log.stand.pose
-        return Execution(states, end, log.driven_m, log.counted, ending, tuple(faults))
+        unsafe = UnsafeState.of(states, self._model.limits)
+        return Execution(
+            states, end, log.driven_m, log.counted, ending, tuple(faults), unsafe,
+            states.unsafe_count,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Let the physics go. The rover must be placed again to drive on."""
@@ -180,7 +188,7 @@ class BulletWorld:
         return Rig(self._library, self._urdf, self._model.geometry, self._ground, self._settings)
 
     def _steer(self, rig: Rig, leg: _Leg, log: _Log) -> None:
-        self._steered_per_m = leg.curvature_per_m
+        log.phase = "steer"
         rig.brake()
         rig.steer(leg.angles_rad)
         steps_left = rig.steps_in(rig.steering_left_rad(leg.angles_rad) / STEER_RAD_S + _JAMMED_S)
@@ -188,6 +196,8 @@ class BulletWorld:
             if steps_left <= 0:
                 raise _Ended("high_centred" if log.touching else "stalled")
             steps_left -= self._step(rig, rig.steps_in(_LOOK_S), log)
+            self._record(rig, log)
+        log.phase = "turn" if math.isinf(leg.curvature_per_m) else "arc"
 
     def _roll(self, rig: Rig, leg: _Leg, log: _Log) -> None:
         done, look = 0, rig.steps_in(_LOOK_S)
@@ -204,7 +214,7 @@ class BulletWorld:
                     raise _Ended("high_centred" if log.touching else "stalled")
             if record == leg.records:
                 self._rest(rig, log)
-            self._record(log)
+            self._record(rig, log)
 
     def _rest(self, rig: Rig, log: _Log) -> None:
         """Brake until the rover is still; what slides or tumbles on is followed for a while."""
@@ -234,27 +244,28 @@ class BulletWorld:
         if self._ground.to_edge_m(stand.pose) < self._settings.edge_m:
             raise _Ended("map_edge")
         if log.touching and self._settings.stop_at_limits:
-            self._record(log)
+            self._record(rig, log)
         rig.follow(stand.pose, standing=False)
         return stepped
 
-    def _record(self, log: _Log) -> None:
-        row = self._judged(log)
+    def _record(self, rig: Rig, log: _Log) -> None:
+        row = self._judged(rig, log)
         log.add(row)
         if self._settings.stop_at_limits and not row["safe"]:
             raise _Ended("unsafe_state")
 
-    def _judged(self, log: _Log) -> Row:
+    def _judged(self, rig: Rig, log: _Log) -> Row:
         """What `_core.settle` tells about a pose, of the rover as it is."""
         stand, limits = log.stand, self._model.limits
         posture = stand.posture
-        stance = np.array([[*stand.pose, self._steered_per_m]])
+        at = np.array([stand.pose], np.float64)
         attitude = np.array([[posture[k] for k in ("roll_rad", "pitch_rad", "origin_z_m")]])
-        clearance_m = float(_core.clearance(self._grid, self._model, stance, attitude)[0])
+        clearance_m = float(_core.clearance(self._grid, self._model, at, attitude)[0])
         # What the ground is like can only be told where a rover settles on it: settling starts from
         # the wheels' measured heights, so that it nearly always does where a rover stands.
         heights = contact_heights(self._model.geometry, posture)
-        settled = _core.settle(self._grid, self._model, stance, heights)
+        steering = rig.steering_rad()[None, :]
+        settled = _core.settle(self._grid, self._model, at, heights, steering)
         relief_m = float(settled["relief_max_m"][0])
         no_ground = int(settled["reasons"][0]) & _NO_GROUND
         if math.isnan(clearance_m) and not no_ground:
@@ -274,6 +285,8 @@ class BulletWorld:
             "tilt_rad": stand.tilt_rad,
             "clearance_m": clearance_m,
             "relief_max_m": relief_m,
+            "relief_m": settled["relief_m"][0],
+            "phase": PHASES.index(log.phase),
             "belly_force_n": log.belly_n,
             "belly_contact": log.belly_n > 0.0,
             "safe": reasons == 0,
@@ -301,6 +314,7 @@ class _Log:
         self.belly_n = belly_n  # most since the last state
         self.touching = belly_n > 0.0
         self.driven_m = 0.0
+        self.phase = "stand"
         self._start_rad = stand.pose[2]
         self._at = stand.pose
         self._forward_m = self._left_m = 0.0
@@ -324,7 +338,7 @@ class _Log:
         self._at = pose
         self.belly_n = 0.0
         self._poses.append(pose)
-        self._rows.append(row)
+        self._rows.append({**row, "driven_m": self.driven_m})
 
     @property
     def counted(self) -> Pose:

@@ -395,6 +395,12 @@ class Rig:
                 maxVelocity=STEER_RAD_S,
             )
 
+    def steering_rad(self) -> F64:
+        """(6,) angle of each wheel against the rover, in the core's order, left positive."""
+        states = self._engine.getJointStates(self._rover, self._steers)
+        front_left, rear_left, front_right, rear_right = (float(s[0]) for s in states)
+        return np.array([front_left, 0.0, rear_left, front_right, 0.0, rear_right])
+
     def steering_left_rad(self, angles_rad: list[float]) -> float:
         """The most that a wheel still has to steer."""
         states = self._engine.getJointStates(self._rover, self._steers)

@@ -13,22 +13,13 @@ from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.config import Config
-from mlnav.core import HeightMap, reason_names
+from mlnav.core import WHEELS, HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
 from mlnav.sim.loop import SimError
 from mlnav.sim.world import STATE_COLUMNS, Pose
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
-
-WHEELS = (
-    "front_left",
-    "middle_left",
-    "rear_left",
-    "front_right",
-    "middle_right",
-    "rear_right",
-)
 
 MARGINS = {
     "tilt": "margin_tilt_rad",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,16 @@ from mlnav.sim.localization import Localization, Whereabouts
 from mlnav.sim.metrics import CycleRecord, TraverseResult
 from mlnav.sim.navigator import Cycle, Navigator
 from mlnav.sim.noise import random_stream
-from mlnav.sim.world import Execution, KinematicWorld, Motion, Pose, SettledStates, World
+from mlnav.sim.world import (
+    Execution,
+    KinematicWorld,
+    Motion,
+    Pose,
+    SettledStates,
+    Spacing,
+    UnsafeState,
+    World,
+)
 from mlnav.terrain import Terrain
 
 Point = tuple[float, float]
@@ -124,12 +134,12 @@ def make_world(terrain: Terrain, config: Config) -> World:
         from mlnav.sim.bullet import BulletWorld
 
         return BulletWorld(terrain, model, world)
-    return KinematicWorld(
-        terrain,
-        model,
-        settle_step_m=world.settle_step_m,
-        settle_turn_rad=math.radians(world.settle_turn_deg),
+    spacing = Spacing(
+        world.settle_step_m,
+        math.radians(world.settle_turn_deg),
+        math.radians(world.settle_steer_deg),
     )
+    return KinematicWorld(terrain, model, spacing=spacing, stop_at_limits=world.stop_at_limits)
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
@@ -280,6 +290,12 @@ class _Run:
             observer(record, navigator, cycle)
         return record
 
+    def _from_start(self, unsafe: UnsafeState | None) -> UnsafeState | None:
+        """With its distance counted from the start of the run."""
+        if unsafe is None:
+            return None
+        return replace(unsafe, distance_m=self._driven_m + unsafe.distance_m)
+
     def _record(
         self, cycle: Cycle, execution: Execution | None, timing: dict[str, float]
     ) -> CycleRecord:
@@ -318,6 +334,8 @@ class _Run:
             clearance_min_m=clearance,
             ending=None if execution is None else execution.ending,
             faults=() if execution is None else execution.faults,
+            unsafe=None if execution is None else self._from_start(execution.unsafe),
+            unsafe_states=0 if execution is None else execution.unsafe_states,
             events=cycle.events,
             timing_s=timing,
             believed=self._where.believed,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlnav.sim.world import Pose, SettledStates
+from mlnav.sim.world import Pose, SettledStates, UnsafeState
 
 OUTCOMES = {
     "goal_reached": "the rover is within tolerance of the goal",
@@ -79,6 +79,10 @@ class CycleRecord:
     """The outcome, where the motion ended the run."""
     faults: tuple[str, ...]
     """Why; empty when the rover is safe and can go on."""
+    unsafe: UnsafeState | None
+    """Where the rover was first beyond its limits in this motion."""
+    unsafe_states: int
+    """Judged states beyond the limits in this motion."""
     events: tuple[str, ...]
     """What did not go as configured, in words; the run went on."""
     timing_s: Mapping[str, float]
@@ -128,6 +132,9 @@ class CycleRecord:
             "clearance_min_m": self.clearance_min_m,
             "ending": self.ending,
             "faults": list(self.faults),
+            "unsafe": None if self.unsafe is None else self.unsafe.as_dict(),
+            "unsafe_states": self.unsafe_states,
+            "judged_states": len(self.states),
             "events": list(self.events),
             "timing_s": dict(self.timing_s),
         }
@@ -163,7 +170,22 @@ class TraverseResult:
     @property
     def success(self) -> bool:
         """The goal was reached, with no unsafe state on the way."""
-        return self.outcome == "goal_reached"
+        return self.outcome == "goal_reached" and self.unsafe is None
+
+    @property
+    def unsafe(self) -> UnsafeState | None:
+        """Where the rover was first beyond its limits; None: nowhere."""
+        return next((c.unsafe for c in self.cycles if c.unsafe is not None), None)
+
+    @property
+    def unsafe_states(self) -> int:
+        """Judged states beyond the limits."""
+        return sum(c.unsafe_states for c in self.cycles)
+
+    @property
+    def judged_states(self) -> int:
+        """States along the driven way that the world held against the limits."""
+        return sum(len(c.states) for c in self.cycles)
 
     @property
     def straight_line_m(self) -> float:
@@ -227,6 +249,9 @@ class TraverseResult:
             "inferences": sum(c.inferences for c in self.cycles),
             "rejects": rejects,
             "faults": list(self.faults),
+            "unsafe_state": None if self.unsafe is None else self.unsafe.as_dict(),
+            "unsafe_states": self.unsafe_states,
+            "judged_states": self.judged_states,
             "events": {"count": len(events), "distinct": list(dict.fromkeys(events))},
             "built": dict(self.built),
             "modelled_flight_ace_s": total * MODELLED_S_PER_EVALUATION,

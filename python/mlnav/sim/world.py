@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.core import HeightMap, reason_names
+from mlnav.core import WHEELS, HeightMap, reason_names
 from mlnav.terrain import Terrain
 
 Pose = tuple[float, float, float]
@@ -56,40 +56,45 @@ class Motion:
     end: Pose | None = None
 
     def poses(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
-        """Poses along the motion after its start, no further apart than the steps.
+        """Poses along the motion after its start, evenly spaced, no further apart than the steps.
 
         Returns:
             (n, 3) poses, headings wrapped, and (n,) distance driven at each [m].
         """
-        x, y, heading = start
-        turns = math.ceil(abs(self.turn_rad) / step_rad - 1e-9)
-        arcs = math.ceil(abs(self.length_m) / step_m - 1e-9)
-        rows: list[Pose] = []
-        driven: list[float] = []
-        for i in range(1, turns + 1):
-            rows.append((x, y, wrapped(heading + self.turn_rad * i / turns)))
-            driven.append(0.0)
-        heading += self.turn_rad
-        k = self.curvature_per_m
-        for i in range(1, arcs + 1):
-            s = self.length_m * i / arcs
-            half = 0.5 * k * s
-            chord = s * (math.sin(half) / half if half else 1.0)
-            along = heading + half
-            rows.append(
-                (x + chord * math.cos(along), y + chord * math.sin(along), wrapped(along + half))
-            )
-            driven.append(abs(s))
-        if rows and self.end is not None:
-            rows[-1] = (self.end[0], self.end[1], wrapped(self.end[2]))
-        return np.array(rows, np.float64).reshape(-1, 3), np.array(driven, np.float64)
+        turned, along = _even(self.turn_rad, step_rad), _even(self.length_m, step_m)
+        poses = self.poses_at(start, turned, along)
+        return poses, np.concatenate([np.zeros(len(turned)), np.abs(along)])
 
     def stances(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
         """The same, with the curvature that the wheels are steered for as a fourth column."""
         poses, driven = self.poses(start, step_m, step_rad)
-        turning = np.arange(len(poses)) < math.ceil(abs(self.turn_rad) / step_rad - 1e-9)
+        turning = np.arange(len(poses)) < len(_even(self.turn_rad, step_rad))
         steered = np.where(turning, math.inf, self.curvature_per_m)
         return np.column_stack([poses, steered]), driven
+
+    def poses_at(self, start: Pose, turned_rad: F64, along_m: F64) -> F64:
+        """Poses after (m,) angles of the turn, then after (k,) lengths of the arc that follows it.
+
+        Returns:
+            (m + k, 3), headings wrapped. The last one is `end` where the motion has one.
+        """
+        x, y, heading = start
+        k = self.curvature_per_m
+        half = 0.5 * k * along_m
+        chord = along_m * np.sinc(half / math.pi)
+        towards = heading + self.turn_rad + half
+        rows = np.concatenate(
+            [
+                np.column_stack([np.full((len(turned_rad), 2), (x, y)), heading + turned_rad]),
+                np.column_stack(
+                    [x + chord * np.cos(towards), y + chord * np.sin(towards), towards + half]
+                ),
+            ]
+        )
+        if len(rows) and self.end is not None:
+            rows[-1] = self.end
+        rows[:, 2] = [wrapped(h) for h in rows[:, 2]]
+        return rows
 
     @property
     def steered_after_per_m(self) -> float:
@@ -97,9 +102,115 @@ class Motion:
         return math.inf if self.turn_rad and not self.length_m else self.curvature_per_m
 
 
+def _even(way: float, step: float) -> F64:
+    """Places in (0, way], or [way, 0) for a negative one, in order, evenly spaced."""
+    count = math.ceil(abs(way) / step - 1e-9)
+    places: F64 = way * np.arange(1, count + 1) / max(count, 1)
+    return places
+
+
+_PHASE = 0.5 * (3.0 - math.sqrt(5.0))
+"""Share of a step before the first place that a world judges. It is irrational, so that no spacing
+of a checker's poses, a round number, ever meets the same places again and again."""
+
+
+def _out_of_phase(way: float, step: float) -> F64:
+    """Places in (0, way], or [way, 0), no further apart than `step`; the last one is the end."""
+    length = abs(way)
+    places: F64 = step * (_PHASE + np.arange(math.ceil(length / step), dtype=np.float64))
+    if length:
+        places = np.array([*places[places < length - 1e-9], length])
+    return math.copysign(1.0, way) * places
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """How far apart, at most, a world judges the rover.
+
+    Attributes:
+        step_m: along an arc.
+        turn_rad: in a turn in place.
+        steer_rad: of the wheel that steers furthest, while the rover stands and its wheels steer.
+    """
+
+    step_m: float = 0.02
+    turn_rad: float = math.radians(0.5)
+    steer_rad: float = math.radians(2.0)
+
+
+PHASES = ("stand", "steer", "turn", "arc")
+"""What a rover does in a state; the column `phase` holds indices into this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Places along a motion at which a world judges the rover, in order.
+
+    Attributes:
+        poses: (n, 3) x, y [m], heading [rad].
+        steering_rad: (n, 6) of each wheel against the rover, left positive.
+        phase: (n,) indices into `PHASES`.
+        driven_m: (n,) length of arc driven so far.
+    """
+
+    poses: F64
+    steering_rad: F64
+    phase: NDArray[np.uint8]
+    driven_m: F64
+
+    @classmethod
+    def of(
+        cls,
+        motion: Motion,
+        start: Pose,
+        steering_rad: F64,
+        model: _core.RoverModel,
+        spacing: Spacing,
+    ) -> Way:
+        """The way of a motion by a rover whose wheels stand steered by (6,) angles.
+
+        Before a turn or an arc the rover stands while its wheels steer, all of them in the same
+        time.
+        """
+        turned = _out_of_phase(motion.turn_rad, spacing.turn_rad)
+        along = _out_of_phase(motion.length_m, spacing.step_m)
+        rolled = motion.poses_at(start, turned, along)
+        parts: list[tuple[F64, F64, int, F64]] = []
+        at: F64 = np.array([start], np.float64)
+        for phase, curvature, poses, driven in (
+            (2, math.inf, rolled[: len(turned)], np.zeros(len(turned))),
+            (3, motion.curvature_per_m, rolled[len(turned) :], np.abs(along)),
+        ):
+            if not len(poses):
+                continue
+            target = model.wheel_steering_rad(curvature)
+            change = target - steering_rad
+            most = float(np.abs(change).max())
+            shares = _out_of_phase(1.0, spacing.steer_rad / most) if most > 1e-9 else np.empty(0)
+            steers = steering_rad + shares[:, None] * change
+            parts += [
+                (np.repeat(at, len(shares), axis=0), steers, 1, np.zeros(len(shares))),
+                (poses, np.tile(target, (len(poses), 1)), phase, driven),
+            ]
+            at, steering_rad = poses[-1:], target
+        if not parts:
+            empty = np.empty(0)
+            return cls(np.empty((0, 3)), np.empty((0, 6)), empty.astype(np.uint8), empty)
+        return cls(
+            np.concatenate([p[0] for p in parts]),
+            np.concatenate([p[1] for p in parts]),
+            np.concatenate([np.full(len(p[0]), p[2], np.uint8) for p in parts]),
+            np.concatenate([p[3] for p in parts]),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class SettledStates:
-    """The rover at rest at (n, 3) poses, with what `_core.settle` tells about each."""
+    """The rover at rest at (n, 3) poses, with what `_core.settle` tells about each.
+
+    Beside its columns there are `phase`, what the rover was doing (an index into `PHASES`), and
+    `driven_m`, the length of arc since the motion began.
+    """
 
     poses: F64
     columns: Mapping[str, NDArray[Any]]
@@ -127,6 +238,153 @@ class SettledStates:
         """The first `count` states."""
         return SettledStates(self.poses[:count], {k: v[:count] for k, v in self.columns.items()})
 
+    @property
+    def unsafe_count(self) -> int:
+        """States that are not safe."""
+        return int(np.count_nonzero(~self.columns["safe"].astype(bool))) if len(self) else 0
+
+
+@dataclass(frozen=True)
+class UnsafeState:
+    """Where and how a rover was beyond its limits: one stretch of a motion.
+
+    Attributes:
+        constraint: what is broken, by the core's name of the reason: the one that is exceeded by
+            the largest share of its limit where the stretch begins.
+        reasons: names of all that are broken somewhere in the stretch.
+        part: what of the rover breaks it; empty where no single part does.
+        value: the worst along the stretch [unit]; None where the constraint has no number.
+        limit: that it is held against [unit].
+        excess: how far beyond [unit].
+        unit: `m`, `rad` or empty.
+        pose: where the stretch begins: x, y [m], heading [rad].
+        phase: what the rover was doing there, of `PHASES`.
+        distance_m: driven up to there.
+        length_m: of arc from its first state to its last.
+        turn_rad: turned in place from its first state to its last.
+        states: judged states in it.
+    """
+
+    constraint: str
+    reasons: tuple[str, ...]
+    part: str
+    value: float | None
+    limit: float | None
+    excess: float | None
+    unit: str
+    pose: Pose
+    phase: str
+    distance_m: float
+    length_m: float
+    turn_rad: float
+    states: int
+
+    @classmethod
+    def of(cls, states: SettledStates, limits: _core.SafetyLimits) -> UnsafeState | None:
+        """The first stretch of unsafe states, or None; distances are from the motion's start."""
+        first = states.first_unsafe()
+        if first is None:
+            return None
+        safe = states.columns["safe"].astype(bool)
+        after = np.flatnonzero(safe[first:])
+        end = first + int(after[0]) if after.size else len(states)
+        reasons = 0
+        for bits in states.columns["reasons"][first:end]:
+            reasons |= int(bits)
+        constraint, numbers = _broken_most(states, first, limits)
+        value = limit = excess = None
+        part, unit = "", ""
+        if numbers is not None:
+            unit, values, limit, over, parts = numbers
+            worst = first + int(np.nanargmax(over[first:end]))
+            value, excess, part = float(values[worst]), float(over[worst]), parts(worst)
+        turning = states.columns["phase"][first:end] == PHASES.index("turn")
+        headings = states.poses[first:end, 2][turning]
+        driven = states.columns["driven_m"]
+        return cls(
+            constraint=constraint,
+            reasons=tuple(reason_names(reasons)) or (constraint,),
+            part=part,
+            value=value,
+            limit=limit,
+            excess=excess,
+            unit=unit,
+            pose=(
+                float(states.poses[first, 0]),
+                float(states.poses[first, 1]),
+                float(states.poses[first, 2]),
+            ),
+            phase=PHASES[int(states.columns["phase"][first])],
+            distance_m=float(driven[first]),
+            length_m=float(driven[end - 1] - driven[first]),
+            turn_rad=float(np.abs(np.diff(np.unwrap(headings))).sum()),
+            states=end - first,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and names, for a file."""
+        return {**asdict(self), "reasons": list(self.reasons), "pose": list(self.pose)}
+
+    def __str__(self) -> str:
+        scale, unit = (180.0 / math.pi, "deg") if self.unit == "rad" else (1.0, self.unit)
+        what = f"{self.constraint} ({self.part})" if self.part else self.constraint
+        if self.value is not None and self.limit is not None and self.excess is not None:
+            what += (
+                f" {self.value * scale:.3g} {unit} where {self.limit * scale:.3g} is allowed,"
+                f" {self.excess * scale:.2g} beyond"
+            )
+        lasted = [f"{self.length_m:.2f} m"] if self.length_m else []
+        lasted += [f"{math.degrees(self.turn_rad):.1f} deg"] if self.turn_rad else []
+        how_long = f" over {' and '.join(lasted)}" if lasted else ""
+        return f"{what}, in {self.states} states{how_long}, first in a {self.phase}"
+
+
+_Numbers = tuple[str, F64, float, F64, Callable[[int], str]]
+"""Of a constraint: unit, value in each state, limit, excess in each state, the part at fault."""
+
+
+def _broken_most(
+    states: SettledStates, index: int, limits: _core.SafetyLimits
+) -> tuple[str, _Numbers | None]:
+    """The constraint that a state breaks by the largest share of its limit, and its numbers."""
+    columns = states.columns
+    bogies: F64 = np.abs([columns["bogie_left_rad"], columns["bogie_right_rad"]])
+    bogie: F64 = np.fmax(*bogies)
+    tilt, lean = columns["tilt_rad"], np.abs(columns["differential_rad"])
+    clearance, relief = columns["clearance_m"], columns["relief_max_m"]
+
+    def bogie_side(i: int) -> str:
+        return "bogie left" if bogies[0, i] >= bogies[1, i] else "bogie right"
+
+    def wheel(i: int) -> str:
+        return f"wheel {WHEELS[int(np.nanargmax(columns['relief_m'][i]))]}"
+
+    numbers: dict[str, _Numbers] = {
+        "tilt": ("rad", tilt, limits.tilt_max_rad, tilt - limits.tilt_max_rad, lambda i: "body"),
+        "bogie": ("rad", bogie, limits.bogie_max_rad, bogie - limits.bogie_max_rad, bogie_side),
+        "differential": (
+            "rad",
+            lean,
+            limits.differential_max_rad,
+            lean - limits.differential_max_rad,
+            lambda i: "differential",
+        ),
+        "clearance": (
+            "m",
+            clearance,
+            limits.clearance_min_m,
+            limits.clearance_min_m - clearance,
+            lambda i: "pan",
+        ),
+        "relief": ("m", relief, limits.relief_max_m, relief - limits.relief_max_m, wheel),
+    }
+    names = states.faults(index) or ["not_settled"]
+    measured = [n for n in names if n in numbers and math.isfinite(numbers[n][3][index])]
+    if not measured:
+        return names[0], None
+    name = max(measured, key=lambda n: float(numbers[n][3][index]) / max(numbers[n][2], 1e-9))
+    return name, numbers[name]
+
 
 @dataclass(frozen=True, eq=False)
 class Execution:
@@ -140,6 +398,9 @@ class Execution:
             and left [m], turned [rad].
         ending: the name of an outcome that ends the run here; None: drive on.
         faults: why.
+        unsafe: where the rover was first beyond its limits on the way. Where the motion ended
+            there, the kinematic world tells of the whole stretch as it would have been driven.
+        unsafe_states: judged states beyond the limits, those of that stretch included.
     """
 
     states: SettledStates
@@ -148,6 +409,8 @@ class Execution:
     counted: Pose
     ending: str | None = None
     faults: tuple[str, ...] = ()
+    unsafe: UnsafeState | None = None
+    unsafe_states: int = 0
 
 
 class WorldError(ValueError):
@@ -187,8 +450,9 @@ def moved(base: Pose, step: Pose) -> Pose:
 class KinematicWorld:
     """The rover goes exactly where it is told and settles on the ground all along the way.
 
-    A settled state beyond the limits, over unknown ground, off the map or without contact of all
-    wheels ends the motion there.
+    It is judged between the poses that a planner has had checked, and while its wheels steer at a
+    standstill, too. A settled state beyond the limits, over unknown ground, off the map or without
+    contact of all wheels is unsafe, and ends the motion there.
     """
 
     def __init__(
@@ -196,55 +460,81 @@ class KinematicWorld:
         terrain: Terrain,
         model: _core.RoverModel,
         *,
-        settle_step_m: float = 0.1,
-        settle_turn_rad: float = math.radians(2.0),
+        spacing: Spacing | None = None,
+        stop_at_limits: bool = True,
     ) -> None:
         self._grid = HeightMap.of(terrain).grid
         self._model = model
-        self._step_m = settle_step_m
-        self._step_rad = settle_turn_rad
+        self._spacing = spacing or Spacing()
+        self._stop_at_limits = stop_at_limits
+        self._steering_rad: F64 = model.wheel_steering_rad(0.0)
 
-    def settle(self, poses: F64) -> SettledStates:
-        """The rover at rest at (n, 3) poses along a way, or (n, 4) with curvatures steered for.
+    def settle(self, poses: F64, steering_rad: F64 | None = None) -> dict[str, NDArray[Any]]:
+        """The rover at rest at (n, 3) poses along a way, its wheels straight or steered.
+
+        Each wheel is steered by its own of (n, 6) angles.
 
         Where settling does not converge from the nominal guess, it is tried once more from the
         wheel heights of the pose before, which is where the rover comes from.
+
+        Returns:
+            The columns of `_core.settle`.
         """
-        columns: dict[str, NDArray[Any]] = _core.settle(self._grid, self._model, poses)
+        if steering_rad is None:
+            steering_rad = np.zeros((len(poses), len(WHEELS)))
+        columns: dict[str, NDArray[Any]] = _core.settle(
+            self._grid, self._model, poses, steering_rad=steering_rad
+        )
         for i in np.flatnonzero(columns["reasons"] & _NOT_SETTLED):
             if i > 0 and columns["status"][i - 1] == 0:
+                at = slice(i, i + 1)
                 start = np.ascontiguousarray(columns["heights_m"][i - 1 : i])
-                again = _core.settle(self._grid, self._model, poses[i : i + 1], start)
+                again = _core.settle(self._grid, self._model, poses[at], start, steering_rad[at])
                 for name, column in columns.items():
                     column[i] = again[name][0]
-        return SettledStates(poses[:, :3], columns)
+        return columns
 
     def as_built(self) -> dict[str, float]:
-        """Steps between settled states."""
+        """Steps between judged states."""
         return {
-            "world.settle_step_m": self._step_m,
-            "world.settle_turn_deg": math.degrees(self._step_rad),
+            "world.settle_step_m": self._spacing.step_m,
+            "world.settle_turn_deg": math.degrees(self._spacing.turn_rad),
+            "world.settle_steer_deg": math.degrees(self._spacing.steer_rad),
         }
 
     def place(self, pose: Pose) -> SettledStates:
-        """Put the rover down: one state, safe or not."""
-        return self.settle(np.array([pose], np.float64))
+        """Put the rover down, its wheels straight: one state, safe or not."""
+        self._steering_rad = self._model.wheel_steering_rad(0.0)
+        poses: F64 = np.array([pose], np.float64)
+        columns = self.settle(poses)
+        columns["phase"], columns["driven_m"] = np.zeros(1, np.uint8), np.zeros(1)
+        return SettledStates(poses, columns)
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
-        """Drive a committed motion, settling every step; stops at the first unsafe state."""
-        poses, driven = motion.stances(pose, self._step_m, self._step_rad)
-        if not len(poses):
-            return Execution(self.settle(poses), pose, 0.0, (0.0, 0.0, 0.0))
-        states = self.settle(poses)
-        bad = states.first_unsafe()
-        last = len(poses) - 1 if bad is None else bad
-        x, y, heading = map(float, poses[last, :3])
+        """Steer and drive a committed motion, judged all along; stops at the first unsafe state."""
+        way = Way.of(motion, pose, self._steering_rad, self._model, self._spacing)
+        columns = self.settle(way.poses, way.steering_rad)
+        columns["phase"], columns["driven_m"] = way.phase, way.driven_m
+        states = SettledStates(way.poses, columns)
+        if not len(states):
+            return Execution(states, pose, 0.0, (0.0, 0.0, 0.0))
+        unsafe = UnsafeState.of(states, self._model.limits)
+        first = states.first_unsafe()
+        stopped = first is not None and self._stop_at_limits
+        last = first if first is not None and stopped else len(states) - 1
+        self._steering_rad = way.steering_rad[last]
+        x, y, heading = map(float, way.poses[last])
         end = (x, y, heading)
+        unsafe_states = states.unsafe_count
+        if stopped and unsafe is not None:
+            unsafe_states = unsafe.states
         return Execution(
             states.prefix(last + 1),
             end,
-            float(driven[last]),
+            float(way.driven_m[last]),
             seen_from(pose, end),
-            None if bad is None else "unsafe_state",
-            () if bad is None else tuple(states.faults(bad)),
+            "unsafe_state" if stopped else None,
+            tuple(states.faults(last)) if stopped else (),
+            unsafe,
+            unsafe_states,
         )

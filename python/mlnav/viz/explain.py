@@ -13,8 +13,9 @@ from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
 from numpy.typing import NDArray
 
 from mlnav.config import Config
+from mlnav.core import WHEELS
 from mlnav.linkage import Linkage, linkage
-from mlnav.sim.explain import WHEELS, Explanation
+from mlnav.sim.explain import Explanation
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.relief import draw_relief

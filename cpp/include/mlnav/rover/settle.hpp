@@ -19,7 +19,8 @@ struct SettledState {
   WheelPositions<double> positions{};
   double heights_m[kWheels] = {};  // H at the wheels, leaning as they do: contact heights
   double residual_m = 0.0;         // largest |H - height| at the last step
-  double relief_max_m = 0.0;       // largest height span under a wheel's footprint
+  double relief_m[kWheels] = {};   // height span of the ground under each wheel's footprint
+  double relief_max_m = 0.0;       // the largest of them
   int steps = 0;                   // chain evaluations
   int lookups = 0;                 // evaluations of H
 };
@@ -39,6 +40,12 @@ Status nominal_heights(const GridView& grid, const SettleModel& model, const Sta
 // Settles the rover whose origin is over (x, y). `start_heights_m` (Wheel order) is the first guess;
 // null starts from nominal_heights(). Wheels are steered as the stance says.
 SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
+                    const double* start_heights_m = nullptr) noexcept;
+
+// The same with each wheel steered on its own (Wheel order, against the rover, as wheel_steering() has it):
+// on the way from one stance's steering to another's the wheels turn about no common centre.
+SettledState settle(const GridView& grid, const SettleModel& model, const Pose2& pose,
+                    const SinCos steering[kWheels],
                     const double* start_heights_m = nullptr) noexcept;
 
 // Smallest vertical distance between belly pan and ground over every cell that supports the bilinear
