@@ -270,7 +270,7 @@ TEST(Settle, WheelsMayBeSteeredOneByOne) {
   const SettledState straight = settle(map.view, model, pose, steering);
   steering[kFrontLeft] = det_sincos(-0.4);
   const SettledState turned = settle(map.view, model, pose, steering);
-  EXPECT_GT(std::fabs(straight.relief_m[kFrontLeft] - turned.relief_m[kFrontLeft]), 1e-3);
+  EXPECT_GT(std::fabs(straight.heights_m[kFrontLeft] - turned.heights_m[kFrontLeft]), 1e-3);
 }
 
 TEST(Settle, FaultsAreNamed) {
