@@ -240,7 +240,9 @@ def test_wheels_are_steered_square_to_a_turn() -> None:
     terrain = Terrain(np.zeros((300, 300), np.float32), 0.1)
     result = traverse(terrain, Config(), (15.0, 15.0), (25.0, 15.0), heading_rad=2.0)
     played = Playback.of(terrain, Config(), result.start, result.cycles)
-    turning = 1  # the first state of the turn in place
+    turning = int(np.flatnonzero(played.way_m > 0.0)[0])  # the first state of the turn in place
+    assert turning > 10  # before it the wheels steer, and the rover stands
+    assert np.all(np.diff(np.abs(played.steer_rad[: turning + 1, 0])) >= 0.0)
     front_left, rear_left, front_right, rear_right = played.steer_rad[turning]
     assert front_left == pytest.approx(-math.atan2(1.185, 1.0625))
     assert (front_right, rear_left) == pytest.approx((-front_left, math.atan2(1.075, 1.0625)))

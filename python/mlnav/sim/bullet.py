@@ -57,6 +57,7 @@ _NO_GROUND = _BIT["unknown"] | _BIT["border"]
 _COLUMNS: dict[str, type] = {
     **dict.fromkeys(STATE_COLUMNS, np.float64),
     "relief_m": np.float64,
+    "steering_rad": np.float64,
     "phase": np.uint8,
     "driven_m": np.float64,
     "belly_force_n": np.float64,
@@ -264,8 +265,8 @@ class BulletWorld:
         # What the ground is like can only be told where a rover settles on it: settling starts from
         # the wheels' measured heights, so that it nearly always does where a rover stands.
         heights = contact_heights(self._model.geometry, posture)
-        steering = rig.steering_rad()[None, :]
-        settled = _core.settle(self._grid, self._model, at, heights, steering)
+        steering = rig.steering_rad()
+        settled = _core.settle(self._grid, self._model, at, heights, steering[None, :])
         relief_m = float(settled["relief_max_m"][0])
         no_ground = int(settled["reasons"][0]) & _NO_GROUND
         if math.isnan(clearance_m) and not no_ground:
@@ -286,6 +287,7 @@ class BulletWorld:
             "clearance_m": clearance_m,
             "relief_max_m": relief_m,
             "relief_m": settled["relief_m"][0],
+            "steering_rad": steering,
             "phase": PHASES.index(log.phase),
             "belly_force_n": log.belly_n,
             "belly_contact": log.belly_n > 0.0,

@@ -208,8 +208,8 @@ class Way:
 class SettledStates:
     """The rover at rest at (n, 3) poses, with what `_core.settle` tells about each.
 
-    Beside its columns there are `phase`, what the rover was doing (an index into `PHASES`), and
-    `driven_m`, the length of arc since the motion began.
+    Beside its columns there are `phase`, what the rover was doing (an index into `PHASES`),
+    `driven_m`, the length of arc since the motion began, and `steering_rad` (n, 6) of each wheel.
     """
 
     poses: F64
@@ -508,6 +508,7 @@ class KinematicWorld:
         poses: F64 = np.array([pose], np.float64)
         columns = self.settle(poses)
         columns["phase"], columns["driven_m"] = np.zeros(1, np.uint8), np.zeros(1)
+        columns["steering_rad"] = self._steering_rad[None, :]
         return SettledStates(poses, columns)
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
@@ -515,6 +516,7 @@ class KinematicWorld:
         way = Way.of(motion, pose, self._steering_rad, self._model, self._spacing)
         columns = self.settle(way.poses, way.steering_rad)
         columns["phase"], columns["driven_m"] = way.phase, way.driven_m
+        columns["steering_rad"] = way.steering_rad
         states = SettledStates(way.poses, columns)
         if not len(states):
             return Execution(states, pose, 0.0, (0.0, 0.0, 0.0))

@@ -13,15 +13,13 @@ from mlnav.config import Config
 from mlnav.linkage import STATE
 from mlnav.sim.metrics import CycleRecord
 from mlnav.sim.urdf import STEERS, WHEELS
-from mlnav.sim.world import KinematicWorld, Pose, wrapped
+from mlnav.sim.world import PHASES, KinematicWorld, Pose, wrapped
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
 
 _TURN_M_PER_RAD = 1.1
 """A turn in place takes the time of this way, about that of a corner wheel."""
-_STANDING_M = 1e-4
-"""Recorded states nearer to each other than this are of a turn in place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +77,7 @@ class Posture:
 class Playback:
     """A growing row of postures, from the start to the last state of the last cycle added.
 
-    States that are not finite are left out. Wheels are steered as commanded and turn with the way
+    States that are not finite are left out. Wheels are steered as recorded and turn with the way
     that they go.
 
     Attributes:
@@ -137,15 +135,12 @@ class Playback:
         poses[:, 2] = np.unwrap(np.concatenate([before[2:], poses[:, 2]]))[1:]
         steps = np.diff(np.vstack([before, poses]), axis=0)
         length, turned = np.hypot(steps[:, 0], steps[:, 1]), steps[:, 2]
-        turning = length < _STANDING_M
-        if record.turn_rad and not record.length_m:
-            turning[:] = True
-        steer = np.array([self._steering(record.curvature_per_m, bool(t)) for t in turning])
+        turning = record.states.columns["phase"][known] == PHASES.index("turn")
+        angle = record.states.columns["steering_rad"][known]
+        steer = angle[:, self._corners]
         along = poses[:, 2] - 0.5 * turned
         forward = steps[:, 0] * np.cos(along) + steps[:, 1] * np.sin(along)
         left = -steps[:, 0] * np.sin(along) + steps[:, 1] * np.cos(along)
-        angle = np.zeros((len(poses), len(WHEELS)))
-        angle[:, self._corners] = steer
         x, y = self._wheels.T
         rolled = (forward[:, None] - y * turned[:, None]) * np.cos(angle)
         rolled += (left[:, None] + x * turned[:, None]) * np.sin(angle)
@@ -182,16 +177,6 @@ class Playback:
             tuple(map(float, steer)),
             tuple(map(float, spin)),
         )
-
-    def _steering(self, curvature_per_m: float, turning: bool) -> list[float]:
-        """Angles of the corner wheels, within 90 degrees, square to the middle of the turn."""
-        angles: list[float] = []
-        for x, y in self._wheels[self._corners]:
-            forward = -y if turning else 1.0 - curvature_per_m * y
-            left = x if turning else curvature_per_m * x
-            sign = -1.0 if forward < 0.0 else 1.0
-            angles.append(math.atan2(sign * left, sign * forward))
-        return angles
 
     @property
     def tilt_rad(self) -> F64:
