@@ -4,7 +4,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -100,10 +103,10 @@ void require(Status status, const char* field = "") {
 }
 void require(const Fault& fault) { require(fault.status, fault.field); }
 
-// A heightmap that keeps its numpy array alive.
+// A heightmap with heights of its own: whoever holds the array that it was made of cannot change it.
 struct Grid {
-  Grid(Array<float> array, double resolution_m, double origin_x_m, double origin_y_m)
-      : z(std::move(array)) {
+  Grid(const Array<float>& array, double resolution_m, double origin_x_m, double origin_y_m)
+      : z(array.request()) {
     if (z.ndim() != 2) throw CoreError("map_empty: a map has two dimensions (ny, nx)");
     constexpr py::ssize_t kMax = std::numeric_limits<int>::max();
     if (z.shape(0) > kMax || z.shape(1) > kMax) require(Status::kMapTooLarge);
@@ -118,8 +121,9 @@ struct Grid {
       return validate(view);
     }();
     require(status);
+    z.attr("setflags")(py::arg("write") = false);
   }
-  Array<float> z;
+  Array<float> z;  // a copy, read-only
   GridView view;
 };
 
@@ -184,89 +188,114 @@ py::array wheel_column(const std::vector<Row>& rows, Get get) {
   return out;
 }
 
-// Any checker behind one Python class.
+// What a checker is made of.
+struct CheckerSpec {
+  std::string name;
+  RoverModel model;
+  FixedBoxConfig boxes;
+  VerifiedConfig verified;
+  ProbabilisticConfig probabilistic;
+  std::size_t max_map_cells = 0;  // of those that prepare tables; 0: of the others
+};
+
+// A checker of the core, with memory of its own.
+class CheckerInstance {
+ public:
+  CheckerInstance(const CheckerSpec& spec, std::size_t map_cells) {
+    if (spec.name == "fixed_box") {
+      require(validate(spec.boxes));
+      memory_ = Memory(FixedBoxChecker::memory_required(map_cells));
+      require(fixed_box_.init(spec.model, spec.boxes, map_cells, memory_.arena()));
+      checker_ = &fixed_box_;
+    } else if (spec.name == "probabilistic") {
+      require(validate(spec.boxes));
+      require(validate(spec.probabilistic));
+      memory_ = Memory(ProbabilisticChecker::memory_required(map_cells));
+      require(probabilistic_.init(spec.model, spec.boxes, spec.probabilistic, map_cells,
+                                  memory_.arena()));
+      checker_ = &probabilistic_;
+    } else if (spec.name == "verified") {
+      require(verified_.init(spec.model, spec.verified));
+      checker_ = &verified_;
+    } else {
+      require(settle_.init(spec.model));
+      checker_ = &settle_;
+    }
+  }
+  CheckerInstance(const CheckerInstance&) = delete;
+  CheckerInstance& operator=(const CheckerInstance&) = delete;
+
+  AceChecker* get() { return checker_; }
+  const AceChecker& operator*() const { return *checker_; }
+  const FixedBoxChecker& fixed_box() const { return fixed_box_; }
+
+ private:
+  Memory memory_;
+  FixedBoxChecker fixed_box_;
+  SettleChecker settle_;
+  VerifiedChecker verified_;
+  ProbabilisticChecker probabilistic_;
+  AceChecker* checker_ = nullptr;
+};
+
+// Any checker behind one Python class. It owns its map: set_map() makes a new checker for the new map and
+// leaves the old pair to those that still ask it, so that a verdict is always of one whole map, whatever other
+// threads do. Planners have checkers of their own.
 class Checker {
  public:
+  explicit Checker(CheckerSpec spec) : spec_(std::move(spec)) {
+    const CheckerInstance refuses_what_is_bad(spec_, spec_.max_map_cells);
+  }
   static std::shared_ptr<Checker> fixed_box(const RoverModel& model, const FixedBoxConfig& config,
                                             std::size_t max_map_cells) {
-    auto out = std::shared_ptr<Checker>(new Checker("fixed_box"));
-    require(validate(config));
-    out->memory_ = Memory(FixedBoxChecker::memory_required(max_map_cells));
-    require(out->fixed_box_.init(model, config, max_map_cells, out->memory_.arena()));
-    out->checker_ = &out->fixed_box_;
-    return out;
+    CheckerSpec spec{"fixed_box", model, config, {}, {}, max_map_cells};
+    return std::make_shared<Checker>(std::move(spec));
   }
   static std::shared_ptr<Checker> settle(const RoverModel& model) {
-    auto out = std::shared_ptr<Checker>(new Checker("settle"));
-    require(out->settle_.init(model));
-    out->checker_ = &out->settle_;
-    return out;
+    return std::make_shared<Checker>(CheckerSpec{"settle", model, {}, {}, {}, 0});
   }
   static std::shared_ptr<Checker> verified(const RoverModel& model, const VerifiedConfig& config) {
-    auto out = std::shared_ptr<Checker>(new Checker("verified"));
-    require(out->verified_.init(model, config));
-    out->checker_ = &out->verified_;
-    return out;
+    return std::make_shared<Checker>(CheckerSpec{"verified", model, {}, config, {}, 0});
   }
-
   static std::shared_ptr<Checker> probabilistic(const RoverModel& model,
                                                 const FixedBoxConfig& boxes,
                                                 const ProbabilisticConfig& config,
                                                 std::size_t max_map_cells) {
-    auto out = std::shared_ptr<Checker>(new Checker("probabilistic"));
-    require(validate(boxes));
-    require(validate(config));
-    out->memory_ = Memory(ProbabilisticChecker::memory_required(max_map_cells));
-    require(out->probabilistic_.init(model, boxes, config, max_map_cells, out->memory_.arena()));
-    out->checker_ = &out->probabilistic_;
-    return out;
+    CheckerSpec spec{"probabilistic", model, boxes, {}, config, max_map_cells};
+    return std::make_shared<Checker>(std::move(spec));
   }
 
-  // While a planner is at work on it, nobody may show it another map: a path that it passed on that one
-  // would come out as safe.
-  class Lease {
-   public:
-    explicit Lease(Checker& checker) : checker_(checker) {
-      checker.require_free();
-      checker.leased_ = true;
-    }
-    ~Lease() { checker_.leased_ = false; }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-
-   private:
-    Checker& checker_;
-  };
-
   void set_map(std::shared_ptr<Grid> grid) {
-    require_free();
+    const std::size_t cells = grid->view.cells();
+    if (spec_.max_map_cells > 0 && cells > spec_.max_map_cells) require(Status::kMapTooLarge);
+    auto mapped = std::make_shared<Mapped>(spec_, std::move(grid));
     const auto status = [&] {
       const py::gil_scoped_release release;
-      return checker_->set_map(grid->view);
+      return mapped->checker.get()->set_map(mapped->grid->view);
     }();
     require(status);
-    grid_ = std::move(grid);
+    mapped_ = std::move(mapped);
   }
 
   py::array reasons(const Array<double>& array) const {
-    require_map();
+    const std::shared_ptr<const Mapped> mapped = require_map();
     const std::vector<Stance> poses = to_stances(array);
     Array<Reasons> out(static_cast<py::ssize_t>(poses.size()));
     Reasons* p = out.mutable_data();
     {
       const py::gil_scoped_release release;
-      check_stances(*checker_, {poses.data(), poses.size()}, p, nullptr);
+      check_stances(*mapped->checker, {poses.data(), poses.size()}, p, nullptr);
     }
     return out;
   }
 
   py::dict report(const Array<double>& array) const {
-    require_map();
+    const std::shared_ptr<const Mapped> mapped = require_map();
     const std::vector<Stance> poses = to_stances(array);
     std::vector<AceReport> rows(poses.size());
     {
       const py::gil_scoped_release release;
-      check_stances(*checker_, {poses.data(), poses.size()}, nullptr, rows.data());
+      check_stances(*mapped->checker, {poses.data(), poses.size()}, nullptr, rows.data());
     }
     return to_columns(rows);
   }
@@ -297,11 +326,13 @@ class Checker {
     return out;
   }
 
-  py::array ace_map(int bins) {
-    require_map();
-    if (name_ != "fixed_box") throw CoreError("ace_map needs the fixed_box checker, not " + name_);
+  py::array ace_map(int bins) const {
+    const std::shared_ptr<const Mapped> mapped = require_map();
+    if (name() != "fixed_box") {
+      throw CoreError("ace_map needs the fixed_box checker, not " + name());
+    }
     if (bins < 1 || bins > 1024) throw CoreError("ace_map: bins must be 1 to 1024");
-    const GridView& view = grid_->view;
+    const GridView& view = mapped->grid->view;
     Array<Reasons> out({static_cast<py::ssize_t>(bins), static_cast<py::ssize_t>(view.ny),
                         static_cast<py::ssize_t>(view.nx)});
     const Span<Reasons> span{out.mutable_data(), static_cast<std::size_t>(out.size())};
@@ -310,34 +341,31 @@ class Checker {
       Memory memory(AceMapper::memory_required(view.cells()));
       AceMapper mapper;
       const Status init = mapper.init(view.cells(), memory.arena());
-      return init != Status::kOk ? init : mapper.compute(fixed_box_, bins, span);
+      return init != Status::kOk ? init : mapper.compute(mapped->checker.fixed_box(), bins, span);
     }();
     require(status);
     return out;
   }
 
-  AceChecker* get() { return checker_; }
-  const std::string& name() const { return name_; }
-  const RoverModel& model() const { return checker_->model(); }
+  const CheckerSpec& spec() const { return spec_; }
+  const std::string& name() const { return spec_.name; }
+  const RoverModel& model() const { return spec_.model; }
 
  private:
-  explicit Checker(std::string name) : name_(std::move(name)) {}
-  void require_map() const {
-    if (grid_ == nullptr) require(Status::kNotInitialized);
-  }
-  void require_free() const {
-    if (leased_) throw CoreError("the checker is in use: a planner that shares it is planning");
+  // A checker that has been given its map, and the map; not changed from then on.
+  struct Mapped {
+    Mapped(const CheckerSpec& spec, std::shared_ptr<Grid> map)
+        : grid(std::move(map)), checker(spec, grid->view.cells()) {}
+    std::shared_ptr<Grid> grid;
+    CheckerInstance checker;
+  };
+  std::shared_ptr<const Mapped> require_map() const {
+    if (mapped_ == nullptr) require(Status::kNotInitialized);
+    return mapped_;
   }
 
-  std::string name_;
-  Memory memory_;
-  FixedBoxChecker fixed_box_;
-  SettleChecker settle_;
-  VerifiedChecker verified_;
-  ProbabilisticChecker probabilistic_;
-  AceChecker* checker_ = nullptr;
-  std::shared_ptr<Grid> grid_;
-  bool leased_ = false;
+  CheckerSpec spec_;
+  std::shared_ptr<const Mapped> mapped_;
 };
 
 // Six numbers a pose, or none at all; `holder` keeps them alive.
@@ -653,6 +681,60 @@ struct PyPlanResult {
   Telemetry telemetry;
 };
 
+py::tuple state_of(const PyPlanResult& r) {
+  const Telemetry& t = r.telemetry;
+  std::vector<std::array<double, 3>> path;
+  for (const Pose2& p : r.path) path.push_back({p.x_m, p.y_m, p.heading_rad});
+  return py::make_tuple(
+      r.outcome, r.start_reasons,
+      py::make_tuple(r.commit.turn_rad, r.commit.curvature_per_m, r.commit.length_m),
+      py::make_tuple(r.commit_end.x_m, r.commit_end.y_m, r.commit_end.heading_rad), r.path_index,
+      r.short_path, r.path_cost, path,
+      py::make_tuple(t.ace_evaluations, t.ace_floor, t.overthink, t.paths, t.paths_finite,
+                     t.paths_tried, t.chosen_rank, t.risk_requested, t.risk_refused, t.risk_used,
+                     t.evaluations_before_risk),
+      std::vector<std::int64_t>(t.rejects, t.rejects + kReasonCount),
+      std::vector<double>(t.stage_s, t.stage_s + kStageCount), t.arena_used_bytes);
+}
+
+PyPlanResult result_of(const py::tuple& state) {
+  const auto rejects = state[9].cast<std::vector<std::int64_t>>();
+  const auto stages = state[10].cast<std::vector<double>>();
+  if (rejects.size() != kReasonCount || stages.size() != kStageCount) {
+    throw CoreError("a plan result pickled by another version of mlnav");
+  }
+  PyPlanResult r;
+  r.outcome = state[0].cast<std::string>();
+  r.start_reasons = state[1].cast<int>();
+  const auto commit = state[2].cast<std::array<double, 3>>();
+  r.commit = {commit[0], commit[1], commit[2]};
+  const auto end = state[3].cast<std::array<double, 3>>();
+  r.commit_end = {end[0], end[1], end[2]};
+  r.path_index = state[4].cast<int>();
+  r.short_path = state[5].cast<bool>();
+  r.path_cost = state[6].cast<double>();
+  for (const auto& p : state[7].cast<std::vector<std::array<double, 3>>>()) {
+    r.path.push_back({p[0], p[1], p[2]});
+  }
+  Telemetry& t = r.telemetry;
+  const py::tuple counts = state[8];
+  t.ace_evaluations = counts[0].cast<std::int64_t>();
+  t.ace_floor = counts[1].cast<std::int64_t>();
+  t.overthink = counts[2].cast<bool>();
+  t.paths = counts[3].cast<std::int32_t>();
+  t.paths_finite = counts[4].cast<std::int32_t>();
+  t.paths_tried = counts[5].cast<std::int32_t>();
+  t.chosen_rank = counts[6].cast<std::int32_t>();
+  t.risk_requested = counts[7].cast<bool>();
+  t.risk_refused = counts[8].cast<bool>();
+  t.risk_used = counts[9].cast<bool>();
+  t.evaluations_before_risk = counts[10].cast<std::int64_t>();
+  std::copy(rejects.begin(), rejects.end(), t.rejects);
+  std::copy(stages.begin(), stages.end(), t.stage_s);
+  t.arena_used_bytes = state[11].cast<std::size_t>();
+  return r;
+}
+
 Array<double> to_array(const std::vector<Pose2>& poses) {
   Array<double> out({static_cast<py::ssize_t>(poses.size()), py::ssize_t{3}});
   double* p = out.mutable_data();
@@ -666,11 +748,11 @@ Array<double> to_array(const std::vector<Pose2>& poses) {
 
 class PyEnavPlanner {
  public:
-  PyEnavPlanner(const EnavConfig& config, std::shared_ptr<Checker> checker)
-      : checker_(std::move(checker)), result_(new PlanResult) {
+  PyEnavPlanner(const EnavConfig& config, const Checker& checker)
+      : checker_(checker.spec(), config.max_map_cells), result_(new PlanResult) {
     require(validate(config));
     memory_ = Memory(EnavPlanner::memory_required(config));
-    require(planner_.init(config, checker_->get(), memory_.arena()));
+    require(planner_.init(config, checker_.get(), memory_.arena()));
   }
 
   PyPlanResult plan(std::shared_ptr<Grid> grid, std::tuple<double, double, double> pose,
@@ -679,7 +761,7 @@ class PyEnavPlanner {
                     std::tuple<double, double> risk_origin_m, const py::object& keep_out,
                     std::int64_t ace_budget, double standing_curvature_per_m,
                     py::object risk_source) {
-    const Checker::Lease lease(*checker_);
+    require_idle();
     PlanRequest request;
     request.standing_curvature_per_m = standing_curvature_per_m;
     request.map = grid->view;
@@ -700,13 +782,14 @@ class PyEnavPlanner {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       return std::chrono::duration<double>(now).count();
     };
+    grid_ = std::move(grid);
+    start_ = request.pose;
     const auto status = [&] {
+      const Busy busy(&planning_);
       const py::gil_scoped_release release;
       return planner_.plan(request, result_.get());
     }();
     require(status);
-    grid_ = std::move(grid);
-    start_ = request.pose;
     on_demand.rethrow();
 
     PyPlanResult out;
@@ -722,7 +805,10 @@ class PyEnavPlanner {
     return out;
   }
 
-  void reset() { planner_.reset(); }
+  void reset() {
+    require_idle();
+    planner_.reset();
+  }
   std::size_t memory_bytes() const { return memory_.bytes(); }
 
   py::dict tree() const {
@@ -738,12 +824,14 @@ class PyEnavPlanner {
   }
 
   py::array path_costs() const {
+    require_idle();
     Array<float> out(planner_.tree().paths());
     for (int i = 0; i < planner_.tree().paths(); ++i) out.mutable_data()[i] = planner_.path_cost(i);
     return out;
   }
 
   py::array path_verdicts() const {
+    require_idle();
     const int paths = planner_.tree().paths();
     Array<std::uint8_t> out(paths);
     std::int32_t ids[PlanResult::kMaxPathPoses];
@@ -765,6 +853,7 @@ class PyEnavPlanner {
   }
 
   Array<double> path_poses(int path) const {
+    require_idle();
     if (path < 0 || path >= planner_.tree().paths()) throw py::index_error("no such path");
     std::int32_t ids[PlanResult::kMaxPathPoses];
     const int count = planner_.path_pose_ids(path, ids);
@@ -774,6 +863,7 @@ class PyEnavPlanner {
   }
 
   py::dict last_costmap() const {
+    require_idle();
     const Costmap& costmap = planner_.costmap();
     py::dict out = costmap_columns(costmap);
     out["cost_to_go"] = copy_floats(planner_.cost_to_go(), costmap.grid.ny, costmap.grid.nx);
@@ -783,12 +873,25 @@ class PyEnavPlanner {
   }
 
  private:
-  std::shared_ptr<Checker> checker_;
+  // Set and cleared with the interpreter's lock held.
+  struct Busy {
+    explicit Busy(bool* flag) : flag_(flag) { *flag_ = true; }
+    ~Busy() { *flag_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    bool* flag_;
+  };
+  void require_idle() const {
+    if (planning_) throw CoreError("the planner is planning: one call at a time");
+  }
+
+  CheckerInstance checker_;  // its own: no one else can give it another map
   Memory memory_;
   EnavPlanner planner_;
   std::unique_ptr<PlanResult> result_;
   std::shared_ptr<Grid> grid_;  // the last cycle's map
   Pose2 start_;
+  bool planning_ = false;
 };
 
 // Fixed-size C arrays with a count, as Python lists.
@@ -924,7 +1027,7 @@ PYBIND11_MODULE(_core, m) {
 #undef FIELD
 
   py::class_<Grid, std::shared_ptr<Grid>>(m, "Grid")
-      .def(py::init<Array<float>, double, double, double>(), py::arg("z").noconvert(),
+      .def(py::init<const Array<float>&, double, double, double>(), py::arg("z").noconvert(),
            py::arg("resolution_m"), py::arg("origin_x_m"), py::arg("origin_y_m"))
       .def_property_readonly("z", [](const Grid& self) { return self.z; })
       .def_property_readonly("resolution_m",
@@ -1000,6 +1103,7 @@ PYBIND11_MODULE(_core, m) {
 
   using R = PyPlanResult;
   py::class_<R>(m, "PlanResult")
+      .def(py::pickle(&state_of, &result_of))
       .def_readonly("outcome", &R::outcome)
       .def_readonly("start_reasons", &R::start_reasons)
       .def_property_readonly("turn_rad", [](const R& r) { return r.commit.turn_rad; })
@@ -1045,8 +1149,7 @@ PYBIND11_MODULE(_core, m) {
       });
 
   py::class_<PyEnavPlanner>(m, "EnavPlanner")
-      .def(py::init<const EnavConfig&, std::shared_ptr<Checker>>(), py::arg("config"),
-           py::arg("checker"))
+      .def(py::init<const EnavConfig&, const Checker&>(), py::arg("config"), py::arg("checker"))
       .def("reset", &PyEnavPlanner::reset)
       .def("plan", &PyEnavPlanner::plan, py::arg("grid"), py::arg("pose"), py::arg("goal"),
            py::arg("goal_tolerance_m") = 1.0, py::arg("risk") = py::none(),

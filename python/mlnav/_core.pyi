@@ -153,7 +153,8 @@ class Checker:
     def name(self) -> str: ...
     @property
     def model(self) -> RoverModel: ...
-    def set_map(self, grid: Grid) -> None: ...
+    def set_map(self, grid: Grid) -> None:
+        """Answer about this map from now on; calls under way in other threads keep theirs."""
     def reasons(self, poses: F64) -> NDArray[np.uint16]:
         """(n, 3) x, y, heading -> (n,) reason bits, 0 = safe. First failing stage only.
 
@@ -272,8 +273,7 @@ class EnavPlanner:
         It is asked for (p, resolution_m, origin_m) of a risk map when the cheapest path has failed
         the checker, at most once, and not where `risk` is given. None, or a map the planner cannot
         use: the cycle goes on without. So it does when the source raises; the exception is raised
-        again when the cycle is over. Within it the planner and its checker are in use: neither
-        `plan` nor `Checker.set_map` can be called on them.
+        again when the cycle is over. While a planner plans, no other call of it is answered.
         """
     @property
     def memory_bytes(self) -> int: ...

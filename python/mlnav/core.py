@@ -29,6 +29,7 @@ __all__ = [
     "as_float64",
     "as_mask",
     "as_poses",
+    "frozen_copy",
     "grid_of",
     "reason_names",
 ]
@@ -61,6 +62,13 @@ def as_float32(name: str, values: ArrayLike, ndim: int) -> F32:
 def as_float64(name: str, values: ArrayLike, ndim: int) -> F64:
     """`values` as a C-contiguous native float64 array of `ndim` dimensions, as `as_float32`."""
     return np.ascontiguousarray(_real(name, values, ndim), dtype=np.float64)
+
+
+def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy of an array that cannot be written to."""
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 def as_poses(name: str, poses: ArrayLike) -> F64:
@@ -113,6 +121,8 @@ def _real(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
 class HeightMap:
     """A heightmap with its frame, as planners and heuristics see it.
 
+    Its arrays are copies, and read-only: what it is made of may change, it does not.
+
     Attributes:
         z: heights [m], (ny, nx) float32, NaN unknown.
         resolution_m: edge of a square cell.
@@ -126,11 +136,16 @@ class HeightMap:
     keep_out: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
-        z = as_float32("z", self.z, 2)
+        z = frozen_copy(as_float32("z", self.z, 2))
         object.__setattr__(self, "z", z)
         if self.keep_out is not None:
             mask = as_mask("keep_out", self.keep_out, (z.shape[0], z.shape[1]))
-            object.__setattr__(self, "keep_out", mask)
+            object.__setattr__(self, "keep_out", frozen_copy(mask))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor: arrays are read-only in another process too, and the core's view
+        # of them is made anew there.
+        return type(self), (self.z, self.resolution_m, self.origin_m, self.keep_out)
 
     @classmethod
     def of(cls, terrain: Terrain, keep_out: NDArray[np.uint8] | None = None) -> HeightMap:

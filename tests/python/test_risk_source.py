@@ -316,20 +316,26 @@ def test_the_source_runs_in_the_callers_thread_while_others_go_on(
     assert results == results[:1] * 10
 
 
-@pytest.mark.parametrize("call", ["plan", "other plan", "set_map"])
-def test_planner_and_checker_are_taken_meanwhile(
-    planner: _core.EnavPlanner, checker: _core.Checker, call: str
-) -> None:
+@pytest.mark.parametrize("call", ["plan", "reset", "path_costs", "path_verdicts", "costmap"])
+def test_a_planner_is_taken_meanwhile(planner: _core.EnavPlanner, call: str) -> None:
     grid, flat = ground(blocked=True), ground(blocked=False)
-    config = _core.EnavConfig()
-    config.max_map_cells = SIDE * SIDE
-    other = _core.EnavPlanner(config, checker)
     calls: dict[str, Callable[[], object]] = {
         "plan": lambda: planner.plan(flat, START, GOAL),
-        "other plan": lambda: other.plan(flat, START, GOAL),
-        "set_map": lambda: checker.set_map(flat),
+        "reset": planner.reset,
+        "path_costs": planner.path_costs,
+        "path_verdicts": planner.path_verdicts,
+        "costmap": planner.costmap,
     }
-    with pytest.raises(CoreError, match="in use"):
+    with pytest.raises(CoreError, match="is planning"):
         plan(planner, grid, risk_source=calls[call])
     calls[call]()  # free again
     assert plan(planner, grid).outcome == "path"
+
+
+def test_what_is_made_of_the_planners_checker_is_not_the_planners(
+    planner: _core.EnavPlanner, checker: _core.Checker
+) -> None:
+    """A map given to the checker meanwhile does not reach the planner's."""
+    grid, flat = ground(blocked=True), ground(blocked=False)
+    alone = counts(plan(planner, grid, risk_source=lambda: None))
+    assert counts(plan(planner, grid, risk_source=lambda: checker.set_map(flat))) == alone

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnav.core import HeightMap, as_float32
+from mlnav.core import HeightMap, as_float32, frozen_copy
 
 Pose = tuple[float, float, float]
 
@@ -16,6 +16,8 @@ Pose = tuple[float, float, float]
 @dataclass(frozen=True, eq=False)
 class RiskMap:
     """Risk by heading and place; its cells need not be those of the heightmap.
+
+    Its array is a copy, and read-only.
 
     Attributes:
         p: (bins, ny, nx) float32 in [0, 1]; bin k is heading 2 pi k / bins, one bin is any heading.
@@ -29,7 +31,11 @@ class RiskMap:
     origin_m: tuple[float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", as_float32("risk", self.p, 3))
+        object.__setattr__(self, "p", frozen_copy(as_float32("risk", self.p, 3)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor: the array is read-only in another process too.
+        return type(self), (self.p, self.resolution_m, self.origin_m)
 
 
 class Heuristic(Protocol):
