@@ -11,6 +11,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -101,7 +102,25 @@ void require(Status status, const char* field = "") {
   if (*field != '\0') message += std::string(" [") + field + "]";
   throw CoreError(message);
 }
-void require(const Fault& fault) { require(fault.status, fault.field); }
+
+// With the range that a value is out of; angles in degrees, as people write them.
+void require(const Fault& fault) {
+  if (fault.ok()) return;
+  if (std::isnan(fault.lo)) require(fault.status, fault.field);
+  const std::string field = fault.field;
+  const bool angle = field.size() > 4 && field.compare(field.size() - 4, 4, "_rad") == 0;
+  const double scale = angle ? 1.0 / kDeg : 1.0;
+  std::ostringstream message;
+  message << to_string(fault.status) << ": [" << field << "] is " << fault.value * scale
+          << (angle ? " deg" : "") << ", must be ";
+  if (std::isinf(fault.hi)) {
+    message << "at least " << fault.lo * scale;
+  } else {
+    message << fault.lo * scale << " to " << fault.hi * scale;
+  }
+  message << (angle ? " deg" : "");
+  throw CoreError(message.str());
+}
 
 // A heightmap with heights of its own: whoever holds the array that it was made of cannot change it.
 struct Grid {
@@ -348,6 +367,23 @@ class Checker {
   }
 
   const CheckerSpec& spec() const { return spec_; }
+  // The values it is set to, by name.
+  py::dict settings() const {
+    py::dict out;
+    if (name() == "fixed_box" || name() == "probabilistic") {
+      out["half_length_m"] = spec_.boxes.half_length_m;
+      out["half_width_m"] = spec_.boxes.half_width_m;
+    }
+    if (name() == "probabilistic") {
+      out["sigma_fraction"] = spec_.probabilistic.sigma_fraction;
+      out["risk_max"] = spec_.probabilistic.risk_max;
+    }
+    if (name() == "verified") {
+      out["enclosed_m"] = spec_.verified.enclosed_m;
+      out["max_tries"] = spec_.verified.max_tries;
+    }
+    return out;
+  }
   const std::string& name() const { return spec_.name; }
   const RoverModel& model() const { return spec_.model; }
 
@@ -810,6 +846,7 @@ class PyEnavPlanner {
     planner_.reset();
   }
   std::size_t memory_bytes() const { return memory_.bytes(); }
+  EnavConfig config() const { return planner_.config(); }
 
   py::dict tree() const {
     const PathTree& tree = planner_.tree();
@@ -1081,6 +1118,7 @@ PYBIND11_MODULE(_core, m) {
                   py::arg("config"), py::arg("max_map_cells"))
       .def_property_readonly("name", &Checker::name)
       .def_property_readonly("model", [](const Checker& self) { return self.model(); })
+      .def_property_readonly("settings", &Checker::settings)
       .def("set_map", &Checker::set_map, py::arg("grid"))
       .def("reasons", &Checker::reasons, py::arg("poses").noconvert())
       .def("report", &Checker::report, py::arg("poses").noconvert())
@@ -1157,6 +1195,7 @@ PYBIND11_MODULE(_core, m) {
            py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1,
            py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none())
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
+      .def_property_readonly("config", &PyEnavPlanner::config)
       .def_property_readonly("tree", &PyEnavPlanner::tree)
       .def("path_costs", &PyEnavPlanner::path_costs)
       .def("path_poses", &PyEnavPlanner::path_poses, py::arg("path_index"))

@@ -98,6 +98,7 @@ class SpyChecker final : public AceChecker {
 
 inline EnavConfig small_config() {
   EnavConfig config;
+  config.tree = wide_spacing();
   config.max_map_cells = kMaxCells;
   config.max_risk_cells = 16 * 100 * 100;
   return config;

@@ -15,7 +15,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kCommitTurn = 30 * kDeg;
 
 struct Tree {
-  explicit Tree(const PathTreeConfig& config = {}, double commit_turn_rad = kCommitTurn)
+  explicit Tree(const PathTreeConfig& config = wide_spacing(), double commit_turn_rad = kCommitTurn)
       : memory(PathTree::memory_required(config)), arena(memory.data(), memory.size()) {
     const Fault fault = tree.init(config, commit_turn_rad, &arena);
     EXPECT_EQ(fault.status, Status::kOk) << fault.field;
@@ -25,6 +25,16 @@ struct Tree {
   Arena arena;
   PathTree tree;
 };
+
+// Whoever sets nothing has poses close enough for every checker.
+TEST(PathTree, DefaultSpacingIsThatOfTheCheckersThatJudgeAPoseAlone) {
+  const PathTreeConfig config;
+  EXPECT_EQ(config.ace_step_m, 0.1);
+  EXPECT_EQ(config.turn_step_rad, 10 * kDeg / 3);
+  const Tree t(config);
+  EXPECT_EQ(t.tree.poses_per_arc(), 30);
+  EXPECT_EQ(t.tree.turn_pose_count(1), 3);
+}
 
 TEST(PathTree, DefaultSetsGiveThePublishedCounts) {
   const Tree t;
@@ -109,7 +119,8 @@ void expect_turns_are_covered(const PathTree& tree, const PathTreeConfig& config
 }
 
 TEST(PathTree, TurningPosesAreNoFurtherApartThanTheStep) {
-  expect_turns_are_covered(Tree().tree, {}, kCommitTurn);
+  expect_turns_are_covered(Tree().tree, wide_spacing(), kCommitTurn);
+  expect_turns_are_covered(Tree(PathTreeConfig{}).tree, {}, kCommitTurn);
   // Commit angles and steps that divide nothing.
   maps::Random random(5);
   for (int n = 0; n < 200; ++n) {
@@ -126,7 +137,7 @@ TEST(PathTree, TurningPosesAreNoFurtherApartThanTheStep) {
 }
 
 TEST(PathTree, NoTurnHasNoTurningPose) {
-  PathTreeConfig config;
+  PathTreeConfig config = wide_spacing();
   config.turn_count = 4;
   config.turn_rad[1] = 10 * kDeg;
   config.turn_rad[2] = -10 * kDeg;
@@ -180,7 +191,7 @@ TEST(PathTree, ArcsAreContinuousInTheCurvatureAcrossTheSeries) {
 
 TEST(PathTree, ArcTablesHoldPosesAndTheirSines) {
   const Tree t;
-  const PathTreeConfig config;
+  const PathTreeConfig config = wide_spacing();
   for (int a = 0; a < t.tree.curvatures(); ++a) {
     double x = 0.0;
     double y = 0.0;
@@ -219,7 +230,7 @@ TEST(PathTree, OddSets) {
 
   // All turns to one side, the same one twice, none of them a multiple of the step; the commit angle
   // lies beyond the widest and adds nothing.
-  config = PathTreeConfig{};
+  config = wide_spacing();
   config.turn_count = 3;
   config.turn_rad[0] = -25 * kDeg;
   config.turn_rad[1] = -25 * kDeg;

@@ -68,8 +68,7 @@ EnavConfig golden_config() {
     config.tree.curvature_per_m[i] = (i % 2 == 1 ? 1.0 : -1.0) * ((i + 1) / 2) / 15.0;
   }
   config.tree.arc_length_m = 3.0;
-  config.tree.ace_step_m = 0.25;
-  config.tree.turn_step_rad = 10 * kDeg;
+  config.tree = wide_spacing(config.tree);
   config.risk = {10.0, 0.3, 0.0};
   config.turn_cost = 1.0;
   config.turn_cost_per_rad = 1.6;

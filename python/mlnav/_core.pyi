@@ -153,6 +153,9 @@ class Checker:
     def name(self) -> str: ...
     @property
     def model(self) -> RoverModel: ...
+    @property
+    def settings(self) -> dict[str, float]:
+        """The values it is set to, by name."""
     def set_map(self, grid: Grid) -> None:
         """Answer about this map from now on; calls under way in other threads keep theirs."""
     def reasons(self, poses: F64) -> NDArray[np.uint16]:
@@ -277,6 +280,9 @@ class EnavPlanner:
         """
     @property
     def memory_bytes(self) -> int: ...
+    @property
+    def config(self) -> EnavConfig:
+        """A copy of what it is set to."""
     @property
     def tree(self) -> dict[str, int]:
         """paths, arc_poses, turn_poses, poses_per_arc, turns, curvatures."""

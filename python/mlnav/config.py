@@ -13,6 +13,7 @@ import difflib
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -29,6 +30,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+from mlnav.io import flag_for_number, read_yaml
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -84,6 +87,11 @@ class Section(BaseModel):
                     raise PydanticCustomError(
                         "unknown_key", "unknown key '{key}'{hint}", {"key": str(key), "hint": hint}
                     )
+            flag = flag_for_number({k: f.annotation for k, f in cls.model_fields.items()}, data)
+            if flag is not None:
+                raise PydanticCustomError(
+                    "number", "{key} is a number, not true or false", {"key": flag}
+                )
         return data
 
     @classmethod
@@ -96,6 +104,38 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Angle = Annotated[float, Field(gt=0, lt=90)]
+
+
+def numbers_of(prefix: str, section: Section) -> dict[str, float]:
+    """Numbers in a section and the sections in it, by path; lists and what is null are left out."""
+    found: dict[str, float] = {}
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            found |= numbers_of(f"{prefix}.{name}", value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found[f"{prefix}.{name}"] = value
+    return found
+
+
+def numbers_of_struct(prefix: str, struct: Any) -> dict[str, float]:
+    """Numbers of a core's struct and the structs in it, by path, angles in degrees."""
+    found: dict[str, float] = {}
+    for name in dir(struct):
+        value = getattr(struct, name)
+        if name.startswith("_") or callable(value):
+            continue
+        path = f"{prefix}.{name}"
+        if isinstance(value, int | float):
+            if isinstance(value, bool) or math.isinf(value):
+                continue
+            angle = name.endswith("_rad") and not name.endswith("_per_rad")
+            found[path.removesuffix("_rad") + "_deg" if angle else path] = (
+                math.degrees(value) if angle else value
+            )
+        elif type(value).__module__ == type(struct).__module__:
+            found |= numbers_of_struct(path, value)
+    return found
 
 
 # --------------------------------------------------------------------------------------- the rover
@@ -375,8 +415,8 @@ class Enav(Section):
         heuristic: Heuristic | None = None,
         max_map_cells: int = 0,
         max_risk_cells: int = 0,
-        pose_step_m: float = WIDE_STEP_M,
-        turn_step_deg: float = WIDE_TURN_DEG,
+        pose_step_m: float = CLOSE_STEP_M,
+        turn_step_deg: float = CLOSE_TURN_DEG,
     ) -> _core.EnavConfig:
         """The core's struct, with room for maps of the given sizes (the core's default if 0).
 
@@ -435,10 +475,11 @@ class Enav(Section):
         try:
             config.validate()
         except _core.CoreError as fault:
-            hint = ""
+            hint, step, arc_m = "", config.tree.ace_step_m, config.tree.arc_length_m
             if "commit_length_m" in str(fault):
-                step = config.tree.ace_step_m
                 hint = f": a whole number of steps of {step:g} m (tree.ace_step_m), up to one arc"
+            elif "out of range [ace_step_m]" in str(fault):
+                hint = f": arc_length_m, {arc_m:g} m, must be a whole number of {step:g} m"
             raise ConfigError(f"planner: {fault}{hint}") from fault
         return config
 
@@ -748,6 +789,10 @@ class Traverse(Section):
     """Cycles in a row that end on a spent budget without moving: `stuck`."""
 
 
+_RADIANS = re.compile(r"_rad(\])")
+"""The end of an angle's name in the core's messages; its value is in degrees there."""
+
+
 def _polygon(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     if len(points) < 3:
         raise PydanticCustomError("polygon", "a polygon needs at least three points")
@@ -773,6 +818,50 @@ class Config(Section):
     """Polygons [[x, y], ...] in metres that no path may touch."""
     keep_in: list[Polygon] = []
     """Where there are any, ground outside all of them is forbidden."""
+
+    @model_validator(mode="after")
+    def _accepted_by_the_core(self) -> Self:
+        """What the core would refuse later is refused here, with its ranges."""
+        try:
+            self.rover_model()
+            if self.world.limits is not None:
+                self.model_copy(update={"limits": self.world.limits}).rover_model()
+            self.build_checker(1)
+            self.to_core_planner()
+        except ConfigError as fault:
+            message = _RADIANS.sub(r"_deg\1", str(fault))
+            raise PydanticCustomError("core", "{why}", {"why": message}) from fault
+        checker, tree = self.checker, self.planner.tree
+        for name, value, most, unit in (
+            ("ace_step_m", tree.ace_step_m, checker.pose_step_m, "m"),
+            ("turn_step_deg", tree.turn_step_deg, checker.turn_step_deg, "deg"),
+        ):
+            if value is not None and value > most * (1.0 + 1e-9):
+                raise PydanticCustomError(
+                    "spacing",
+                    "planner.tree.{name} is {value} {unit}: {checker} needs poses no further"
+                    " apart than {most} {unit}",
+                    {
+                        "name": name,
+                        "value": f"{value:g}",
+                        "unit": unit,
+                        "checker": checker.name,
+                        "most": f"{most:.4g}",
+                    },
+                )
+        return self
+
+    def to_core_planner(self, max_map_cells: int = 0, max_risk_cells: int = 0) -> _core.EnavConfig:
+        """The planner's struct, with the checker's spacing of poses and room for maps.
+
+        Raises:
+            ConfigError: the core refuses a value; the message names its field.
+        """
+        checker = self.checker
+        return self.planner.to_core(
+            self.heuristic, max_map_cells, max_risk_cells, checker.pose_step_m,
+            checker.turn_step_deg,
+        )  # fmt: skip
 
     def rover_model(self) -> _core.RoverModel:
         """Geometry and limits for the core.
@@ -817,6 +906,17 @@ class Config(Section):
             set_value(data, setting)
         return type(self).checked(data)
 
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """A copy with the values of some keys, by path, changed.
+
+        Raises:
+            ConfigError: a path or value is bad.
+        """
+        data = self.model_dump(mode="json")
+        for path, value in values.items():
+            put_value(data, path, value)
+        return type(self).checked(data)
+
     def to_yaml(self) -> str:
         """YAML that `load_config` reads back to an equal configuration."""
         data = json.loads(self.model_dump_json())
@@ -851,7 +951,7 @@ def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
         ConfigError: not YAML, or no mapping.
     """
     try:
-        data = yaml.load(text, Loader=_Loader)
+        data = read_yaml(text)
     except yaml.YAMLError as fault:
         place = f"{source}: " if source else ""
         raise ConfigError(f"{place}not YAML: {' '.join(str(fault).split())}") from fault
@@ -907,21 +1007,6 @@ def json_schema() -> dict[str, Any]:
 # ------------------------------------------------------------------------------------- details
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML without the silent surprise of a key that is given twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is given twice", key_node.start_mark
-                )
-            seen.add(key if isinstance(key, str) else None)
-        return super().construct_mapping(node, deep)
-
-
 class _Dumper(yaml.SafeDumper):
     """Block style, but lists of numbers on one line."""
 
@@ -951,10 +1036,21 @@ def set_value(data: dict[str, Any], setting: str) -> None:
     if not sign or not all(keys):
         raise ConfigError(f"{setting!r}: must be path.to.key=value")
     try:
-        value = yaml.load(text, Loader=_Loader)
+        value = read_yaml(text)
     except yaml.YAMLError as fault:
-        raise ConfigError(f"{path}: value {text!r} is not YAML") from fault
+        why = getattr(fault, "problem", None) or "not YAML"
+        raise ConfigError(f"{path}: value {text!r}: {why}") from fault
+    put_value(data, ".".join(keys), value)
+
+
+def put_value(data: dict[str, Any], path: str, value: Any) -> None:
+    """Put one value in the tree that YAML holds, at `path.to.key`.
+
+    Raises:
+        ConfigError: the path leads through something else.
+    """
     node: Any = data
+    keys = path.split(".")
     for depth, key in enumerate(keys[:-1]):
         child = node.get(key, {})
         if isinstance(child, str) and keys[depth] == "limits":

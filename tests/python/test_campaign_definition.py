@@ -192,3 +192,35 @@ def test_yaml_reads_back(tmp_path) -> None:
         )
     )
     assert parse_definition(definition.to_yaml()) == definition
+
+
+@pytest.mark.parametrize(
+    ("dispersions", "told"),
+    [
+        ({"planner.memory_poses": {"uniform": [100, 200]}}, r"memory_poses.*integer.*choice"),
+        ({"planner.memory_poses": {"normal": [100, 10]}}, r"memory_poses.*integer.*choice"),
+        ({"planner.visit_radius_m": {"uniform": [5, 20]}}, r"visit_radius_m\] is 20"),
+        ({"planner.commit_length_m": {"uniform": [0.5, 1.0]}}, r"commit_length_m.*whole number"),
+        # Each fits alone.
+        (
+            {
+                "planner.commit_length_m": {"choice": [1.0, 4.0]},
+                "planner.tree.arc_length_m": {"choice": [3.0, 4.0]},
+            },
+            "commit_length_m",
+        ),
+    ],
+)
+def test_every_value_that_may_be_drawn_has_to_fit(tmp_path, dispersions, told) -> None:
+    with pytest.raises(CampaignError, match=told):
+        tiny(tmp_path, dispersions=dispersions)
+
+
+def test_small_numbers_are_drawn_as_numbers(tmp_path) -> None:
+    spread = {"checker.enclosed_m": {"uniform": [1e-6, 2e-6]}}
+    config = {"checker": "verified", "limits": "flight_like"}
+    definition = tiny(tmp_path, dispersions=spread, config=config)
+    for trial in trials_of(definition, [0]):
+        drawn = trial.drawn["checker.enclosed_m"]
+        assert trial.config.checker.enclosed_m == drawn
+        assert 1e-6 <= drawn <= 2e-6

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from campaign_cases import tiny
 
-from mlnav.campaign import CampaignError, run
+from mlnav.campaign import CampaignError, merge, run, status
 from mlnav.campaign.definition import Definition, parse_definition
 from mlnav.campaign.figures import Failure
 from mlnav.campaign.replay import find
@@ -33,6 +33,7 @@ from mlnav.campaign.report import (
 from mlnav.campaign.statistics import Estimate, Rate
 from mlnav.campaign.stills import chosen
 from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path
+from mlnav.campaign.trial import trials_of
 from mlnav.config import Config
 
 for library in ("jinja2", "plotly"):
@@ -92,8 +93,19 @@ def checked(paths: dict[str, Path]) -> Page:
 def written(folder: Path, definition: Definition, rows: list[dict[str, Any]]) -> Path:
     """A campaign of these trials, without cycles."""
     folder.mkdir()
+    numbers = sorted({r["trial"] for r in rows})
+    identity = {
+        (t.entry.label, t.number, t.contender): t.identity for t in trials_of(definition, numbers)
+    }
     whole = [
-        {"identity": r["key"], "code": "c0de", "cycles": 0, "faults": [], "attempts": 1, **r}
+        {
+            "identity": identity[r["ground"], r["trial"], r["contender"]],
+            "code": "c0de",
+            "cycles": 0,
+            "faults": [],
+            "attempts": 1,
+            **r,
+        }
         for r in rows
     ]
     with locked(folder):
@@ -325,3 +337,30 @@ def test_templates_ship() -> None:
 
     names = {f.name for f in (files("mlnav.campaign") / "templates").iterdir()}
     assert {"report.html.j2", "report.md.j2", "compare.html.j2", "compare.md.j2"} <= names
+
+
+@pytest.mark.parametrize("what", ["report", "status", "compare", "merge"])
+def test_a_definition_that_was_edited_does_not_speak_of_the_old_trials(
+    tmp_path, recipes_folder, what
+) -> None:
+    folder = tmp_path / "edited"
+    run(tiny(recipes_folder, trials=1), folder)
+    path = folder / "campaign.yaml"
+    path.write_text(path.read_text().replace("fixed_box", "settle"))
+    calls = {
+        "report": lambda: write_report(folder),
+        "status": lambda: status(folder),
+        "compare": lambda: compare_reports(folder, folder, tmp_path / "out"),
+        "merge": lambda: merge([folder], tmp_path / "whole"),
+    }
+    with pytest.raises(CampaignError, match=r"4 trials that are not of its campaign\.yaml"):
+        calls[what]()
+    assert not (folder / "report").exists() and not (tmp_path / "out").exists()
+    assert not (tmp_path / "whole").exists()
+
+
+@pytest.fixture
+def recipes_folder(tmp_path):
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    return folder

@@ -24,10 +24,12 @@ from mlnav.config import (
     json_schema,
     load_config,
     names_of,
+    numbers_of,
     parse_config,
 )
 from mlnav.core import HeightMap
-from mlnav.terrain import benchmark_class
+from mlnav.sim import traverse
+from mlnav.terrain import Terrain, benchmark_class
 
 
 def fields(struct: object) -> dict[str, object]:
@@ -140,10 +142,29 @@ def test_checkers_without_boxes_look_closer_along_a_path() -> None:
         assert corner_m < 1.2 * step
     assert Enav().to_core(pose_step_m=0.1).tree.ace_step_m == 0.1
     assert Enav().to_core(turn_step_deg=2.0).tree.turn_step_rad == math.radians(2.0)
-    turning = Config().replaced(["planner.tree.turn_step_deg=5"]).planner
+    boxes = Config().replaced(checker="fixed_box")
+    turning = boxes.replaced(["planner.tree.turn_step_deg=5"]).planner
     assert turning.to_core(turn_step_deg=2.0).tree.turn_step_rad == math.radians(5.0)
-    chosen = Config().replaced(["planner.tree.ace_step_m=0.5"]).planner
-    assert chosen.to_core(pose_step_m=0.1).tree.ace_step_m == 0.5
+    chosen = boxes.replaced(["planner.tree.ace_step_m=0.2"]).planner
+    assert chosen.to_core(pose_step_m=0.1).tree.ace_step_m == 0.2
+    # Who sets nothing gets what is close enough for every checker, here and in the core.
+    for config in (Enav().to_core(), _core.EnavConfig()):
+        assert config.tree.ace_step_m == 0.1
+        assert math.degrees(config.tree.turn_step_rad) == pytest.approx(10 / 3)
+
+
+@pytest.mark.parametrize(
+    ("setting", "checker", "told"),
+    [
+        ("planner.tree.ace_step_m=0.25", "verified", r"ace_step_m is 0\.25 m: verified.*0\.1 m"),
+        ("planner.tree.turn_step_deg=10", "settle", r"turn_step_deg is 10 deg: settle.*3\.333 deg"),
+        ("planner.tree.ace_step_m=0.5", "fixed_box", r"ace_step_m is 0\.5 m: fixed_box.*0\.25 m"),
+    ],
+)
+def test_poses_further_apart_than_the_checker_needs_are_refused(setting, checker, told) -> None:
+    settings = [setting, "planner.commit_length_m=1"]
+    with pytest.raises(ConfigError, match=told):
+        Config().replaced(settings, checker=checker)
 
 
 def test_a_heuristic_brings_its_own_weight() -> None:
@@ -318,6 +339,112 @@ def test_schema_knows_every_name_and_key() -> None:
 
 
 def test_a_commitment_between_checked_poses_is_refused_with_the_step() -> None:
-    planner = Config().replaced(["planner.commit_length_m=0.75"]).planner
     with pytest.raises(ConfigError, match=r"commit_length_m.*steps of 0\.1 m"):
-        planner.to_core(pose_step_m=0.1)
+        Config().replaced(["planner.commit_length_m=0.75"])
+
+
+# ----------------------------------------------------------------- the core's ranges, at load time
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("planner.overthink_evaluations=0", r"\[overthink_evaluations\] is 0, must be 1 to"),
+        ("planner.visit_radius_m=20", r"\[visit_radius_m\] is 20, must be 0 to 10"),
+        ("planner.memory_poses=200000", r"\[memory_poses\] is 200000, must be 0 to 100000"),
+        ("planner.commit_turn_deg=0.5", r"\[commit_turn_deg\] is 0\.5 deg, must be 1 to 180 deg"),
+        ("checker.half_length_m=2", r"\[half_length_m\] is 2, must be 0\.001 to 1"),
+        ("limits.tilt_max_deg=60", r"\[tilt_max_deg\] is 60 deg, must be .* to 44\.999 deg"),
+        ("world.limits.bogie_max_deg=80", r"\[bogie_max_deg\] is 80 deg"),
+    ],
+)
+def test_what_the_core_refuses_is_refused_when_it_is_read(setting: str, told: str) -> None:
+    config = Config().replaced(["world.limits=enav_like"])
+    checker = "fixed_box" if "half_length" in setting else None
+    with pytest.raises(ConfigError, match=told):
+        config.replaced([setting], checker=checker)
+
+
+@pytest.mark.parametrize("checker", names_of("checker"))
+def test_every_number_that_is_accepted_is_accepted_by_the_core(checker: str) -> None:
+    """Whatever number is tried at whatever key: a configuration is refused, or it can be used."""
+    base = Config().replaced(checker=checker, heuristic="sobel", sensor="stereo", world="bullet")
+    tried = refused = 0
+    for key in numbers_of("", base):
+        path = key.removeprefix(".")
+        for value in (-1e9, -1.0, 0.0, 1e-9, 0.3, 1.0, 7.0, 100.0, 1e5, 1e9):
+            try:
+                config = base.with_values({path: value})
+            except ConfigError as fault:
+                assert path.split(".")[-1] in str(fault) or "must" in str(fault), str(fault)
+                refused += 1
+                continue
+            tried += 1
+            _core.EnavPlanner(config.to_core_planner(100), config.build_checker(100))
+    assert tried > 200 and refused > 200
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("planner: {commit_length_m: 010}", "010 would be read as 8"),
+        ("planner: {commit_length_m: 12:30}", "12:30 would be read as 750"),
+        ("planner: {commit_length_m: 1:30.5}", r"1:30\.5 would be read as 90\.5"),
+        ("planner: {memory_poses: 1_000}", "1_000 would be read as 1000"),
+        ("planner: {short_paths: yes}", "yes would be read as true"),
+        ("planner: {short_paths: off}", "off would be read as false"),
+        ("planner: {commit_length_m: true}", "commit_length_m is a number, not true or false"),
+        ("planner: {tree: {turn_deg: [0, true]}}", "turn_deg is a number, not true or false"),
+    ],
+)
+def test_numbers_that_yaml_reads_as_something_else_are_refused(text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        parse_config(text)
+    key, value = text.removesuffix("}").replace("planner: {", "planner.").split(": ", 1)
+    if "tree" not in key:
+        with pytest.raises(ConfigError, match=told):
+            Config().replaced([f"{key}={value}"])
+
+
+def test_numbers_written_plainly_are_read() -> None:
+    text = "planner: {memory_poses: 0x10, short_paths: false, commit_length_m: 1.0e+0}"
+    planner = parse_config(text).planner
+    assert (planner.memory_poses, planner.short_paths, planner.commit_length_m) == (16, False, 1.0)
+
+
+# --------------------------------------------------------------------------------- what was built
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"checker": "verified", "heuristic": "sobel"},
+        {"checker": "probabilistic", "limits": "enav_like", "heuristic": "oracle"},
+        {"checker": "fixed_box", "limits": "enav_like", "heuristic": "failures"},
+        {"sensor": "stereo", "localization": "wheel", "heuristic": "network"},
+    ],
+)
+def test_every_number_is_read_back_from_what_was_built(parts: dict) -> None:
+    """Every number changed, so that a default that stayed would show."""
+    config = Config().replaced(**parts)
+    changed: dict[str, float] = {}
+    for key, value in numbers_of("", config).items():
+        path = key.removeprefix(".")
+        for new in (value * 0.98, value * 1.02, value + 1, value - 1):
+            try:
+                config = config.with_values({path: new})
+            except ConfigError:
+                continue
+            changed[path] = new
+            break
+    assert len(changed) > 45
+    terrain = Terrain(np.zeros((300, 300)), 0.1)
+    result = traverse(
+        terrain, config.replaced(["traverse.max_cycles=1"]), (10.0, 15.0), (25.0, 15.0)
+    )
+    changed["traverse.max_cycles"] = 1
+    whole_cells = {"sensor.half_width_m": 0.1}
+    for path, value in changed.items():
+        assert result.built[path] == pytest.approx(
+            value, rel=1e-9, abs=whole_cells.get(path, 0.0)
+        ), path

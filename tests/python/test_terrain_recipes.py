@@ -510,3 +510,17 @@ def test_load_says_what_it_tried() -> None:
         load("nowhere.yaml")
     with pytest.raises(TerrainError, match="Shipped are: craters, demo"):
         load("")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("size_m: [010, 12]", "010 would be read as 8"),
+        ("resolution_m: yes", "yes would be read as true"),
+        ("base: {slope_deg: true}", "slope_deg is a number"),
+        ("base: {slope_deg: 1:30}", "1:30 would be read as 90"),
+    ],
+)
+def test_numbers_that_yaml_reads_as_something_else_are_refused(text: str, told: str) -> None:
+    with pytest.raises(TerrainError, match=told):
+        parse_recipe(text)

@@ -2,7 +2,9 @@
 // these values. The core throws nothing and asserts only its own invariants.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace mlnav {
 
@@ -35,11 +37,31 @@ enum class Status : std::uint8_t {
 
 const char* to_string(Status status) noexcept;
 
-// A status and, where a value is at fault, the name of the field that holds it ("" otherwise).
+// A status and, where a value is at fault, the name of the field that holds it ("" otherwise); where it is out
+// of a range, the value and the range, else NaN.
 struct Fault {
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   Status status = Status::kOk;
   const char* field = "";
+  double value = kNone;
+  double lo = kNone;
+  double hi = kNone;
   constexpr bool ok() const noexcept { return status == Status::kOk; }
 };
+
+// A value of a configuration, and the closed range that it must be in.
+struct Range {
+  double value;
+  double lo;
+  double hi;
+  const char* field;
+};
+
+// kConfigBad of the first value out of its range; NaN is out of every range.
+Fault out_of_range(const Range* ranges, std::size_t count) noexcept;
+template <std::size_t N>
+Fault out_of_range(const Range (&ranges)[N]) noexcept {
+  return out_of_range(ranges, N);
+}
 
 }  // namespace mlnav

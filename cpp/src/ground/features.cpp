@@ -14,10 +14,6 @@ constexpr int kMaxCoarsening = 64;
 constexpr double kMaxHalfWidth_m = 1e3;
 constexpr double kMinPoints = 6.0;
 
-bool positive(double value) noexcept {
-  return value > 0.0 && value < std::numeric_limits<double>::infinity();
-}
-
 int blocks(int cells, int coarsening) noexcept {
   return cells / coarsening + (cells % coarsening != 0 ? 1 : 0);
 }
@@ -230,21 +226,17 @@ bool sobel_square(const GridView& grid, int x, int y, double* square) noexcept {
 }  // namespace
 
 Fault validate(const CostmapConfig& config) noexcept {
-  if (config.coarsening < 1 || config.coarsening > kMaxCoarsening) {
-    return {Status::kConfigBad, "coarsening"};
-  }
-  if (!(positive(config.patch_half_width_m) && config.patch_half_width_m <= kMaxHalfWidth_m)) {
-    return {Status::kConfigBad, "patch_half_width_m"};
-  }
-  if (!positive(config.tilt_scale_rad)) return {Status::kConfigBad, "tilt_scale_rad"};
-  if (!positive(config.roughness_scale_m)) return {Status::kConfigBad, "roughness_scale_m"};
-  if (!(positive(config.tilt_limit_rad) && config.tilt_limit_rad <= 0.5 * kPi)) {
-    return {Status::kConfigBad, "tilt_limit_rad"};
-  }
-  if (!(positive(config.unknown_cost) && config.unknown_cost >= 1.0)) {
-    return {Status::kConfigBad, "unknown_cost"};
-  }
-  return {};
+  constexpr double kSmall = 1e-6;
+  constexpr double kLarge = 1e6;
+  const Range ranges[] = {
+      {config.coarsening * 1.0, 1, kMaxCoarsening, "coarsening"},
+      {config.patch_half_width_m, kSmall, kMaxHalfWidth_m, "patch_half_width_m"},
+      {config.tilt_scale_rad, kSmall, kLarge, "tilt_scale_rad"},
+      {config.roughness_scale_m, kSmall, kLarge, "roughness_scale_m"},
+      {config.tilt_limit_rad, kSmall, 0.5 * kPi, "tilt_limit_rad"},
+      {config.unknown_cost, 1.0, kLarge, "unknown_cost"},
+  };
+  return out_of_range(ranges);
 }
 
 CoarseGrid coarse_grid(const GridView& grid, int coarsening) noexcept {

@@ -4,20 +4,6 @@
 #include <limits>
 
 namespace mlnav {
-namespace {
-
-struct Rule {
-  double value;
-  double lo;
-  double hi;
-  const char* field;
-};
-
-// NaN fails every comparison, so it is refused too.
-bool inside(const Rule& rule) noexcept { return rule.value >= rule.lo && rule.value <= rule.hi; }
-
-}  // namespace
-
 Fault validate(const RoverModel& model) noexcept {
   const RoverGeometry& g = model.geometry;
   const SafetyLimits& l = model.limits;
@@ -25,7 +11,7 @@ Fault validate(const RoverModel& model) noexcept {
   constexpr double kSize = 20.0;            // no rover is larger
   constexpr double kSmall = 1e-3;           // and no part of it smaller
   constexpr double kAngle = 44.999 * kDeg;  // verdicts compare sines of doubled angles
-  const Rule rules[] = {
+  const Range ranges[] = {
       {r, kSmall, 0.8, "wheel_radius_m"},
       {g.wheel_width_m, kSmall, 1.6, "wheel_width_m"},
       {g.front_x_m, kSmall, kSize, "front_x_m"},
@@ -48,10 +34,7 @@ Fault validate(const RoverModel& model) noexcept {
       {l.wheel_drop_max_m, kSmall, kSize, "wheel_drop_max_m"},
       {l.relief_max_m, kSmall, std::numeric_limits<double>::infinity(), "relief_max_m"},
   };
-  for (const Rule& rule : rules) {
-    if (!inside(rule)) return {Status::kConfigBad, rule.field};
-  }
-  return {};
+  return out_of_range(ranges);
 }
 
 WheelPlan wheel_plan(const RoverGeometry& g) noexcept {

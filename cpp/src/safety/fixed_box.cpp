@@ -28,13 +28,11 @@ double smaller(double a, double b) noexcept { return a < b ? a : b; }
 }  // namespace
 
 Fault validate(const FixedBoxConfig& config) noexcept {
-  if (!(config.half_length_m > 0.0 && config.half_length_m <= 1.0)) {
-    return {Status::kConfigBad, "half_length_m"};
-  }
-  if (!(config.half_width_m > 0.0 && config.half_width_m <= 1.0)) {
-    return {Status::kConfigBad, "half_width_m"};
-  }
-  return {};
+  const Range ranges[] = {
+      {config.half_length_m, 1e-3, 1.0, "half_length_m"},
+      {config.half_width_m, 1e-3, 1.0, "half_width_m"},
+  };
+  return out_of_range(ranges);
 }
 
 std::size_t FixedBoxChecker::memory_required(std::size_t max_map_cells) noexcept {

@@ -28,11 +28,11 @@ Bounds clearance_bounds(const AceReport& box, const RoverGeometry& g) noexcept {
 }  // namespace
 
 Fault validate(const ProbabilisticConfig& config) noexcept {
-  if (!(config.sigma_fraction >= 0.13 && config.sigma_fraction <= 0.20)) {
-    return {Status::kConfigBad, "sigma_fraction"};
-  }
-  if (!(config.risk_max >= 0.0 && config.risk_max <= 1.0)) return {Status::kConfigBad, "risk_max"};
-  return {};
+  const Range ranges[] = {
+      {config.sigma_fraction, 0.13, 0.20, "sigma_fraction"},
+      {config.risk_max, 0.0, 1.0, "risk_max"},
+  };
+  return out_of_range(ranges);
 }
 
 Fault ProbabilisticChecker::init(const RoverModel& model, const FixedBoxConfig& boxes,

@@ -69,11 +69,11 @@ double most(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 }  // namespace
 
 Fault validate(const VerifiedConfig& config) noexcept {
-  if (config.max_tries < 1 || config.max_tries > 100) return {Status::kConfigBad, "max_tries"};
-  if (!(config.enclosed_m >= 1e-8 && config.enclosed_m <= 0.1)) {
-    return {Status::kConfigBad, "enclosed_m"};
-  }
-  return {};
+  const Range ranges[] = {
+      {config.max_tries * 1.0, 1, 100, "max_tries"},
+      {config.enclosed_m, 1e-8, 0.1, "enclosed_m"},
+  };
+  return out_of_range(ranges);
 }
 
 Fault VerifiedChecker::init(const RoverModel& model, const VerifiedConfig& config) noexcept {

@@ -45,34 +45,37 @@ int collect_turn_angles(const PathTreeConfig& config, double commit_turn_rad, do
 
 }  // namespace
 
+PathTreeConfig wide_spacing(PathTreeConfig config) noexcept {
+  config.ace_step_m = 0.25;
+  config.turn_step_rad = 10 * kDeg;
+  return config;
+}
+
 Fault validate(const PathTreeConfig& config) noexcept {
-  if (config.turn_count < 1 || config.turn_count > PathTreeConfig::kMaxTurns) {
-    return {Status::kConfigBad, "turn_count"};
+  const Range counts[] = {
+      {config.turn_count * 1.0, 1, PathTreeConfig::kMaxTurns, "turn_count"},
+      {config.curvature_count * 1.0, 1, PathTreeConfig::kMaxCurvatures, "curvature_count"},
+  };
+  Fault fault = out_of_range(counts);
+  for (int i = 0; fault.ok() && i < config.turn_count; ++i) {
+    const Range turn[] = {
+        {config.turn_rad[i], -kPi - kSameAngle_rad, kPi + kSameAngle_rad, "turn_rad"}};
+    fault = out_of_range(turn);
   }
-  if (config.curvature_count < 1 || config.curvature_count > PathTreeConfig::kMaxCurvatures) {
-    return {Status::kConfigBad, "curvature_count"};
+  for (int i = 0; fault.ok() && i < config.curvature_count; ++i) {
+    const Range curvature[] = {{config.curvature_per_m[i], -2.0, 2.0, "curvature_per_m"}};
+    fault = out_of_range(curvature);
   }
-  for (int i = 0; i < config.turn_count; ++i) {
-    if (!(std::fabs(config.turn_rad[i]) <= kPi + kSameAngle_rad)) {
-      return {Status::kConfigBad, "turn_rad"};
-    }
-  }
-  for (int i = 0; i < config.curvature_count; ++i) {
-    if (!(std::fabs(config.curvature_per_m[i]) <= 2.0)) {
-      return {Status::kConfigBad, "curvature_per_m"};
-    }
-  }
-  if (!(config.arc_length_m > 0.0 && config.arc_length_m <= 50.0)) {
-    return {Status::kConfigBad, "arc_length_m"};
-  }
-  if (!(config.ace_step_m >= 0.01 && config.ace_step_m <= 1.0)) {
-    return {Status::kConfigBad, "ace_step_m"};
-  }
+  if (!fault.ok()) return fault;
+  const Range sizes[] = {
+      {config.arc_length_m, 0.01, 50.0, "arc_length_m"},
+      {config.ace_step_m, 0.01, 1.0, "ace_step_m"},
+      {config.turn_step_rad, 1 * kDeg, 45 * kDeg, "turn_step_rad"},
+  };
+  fault = out_of_range(sizes);
+  if (!fault.ok()) return fault;
   const int steps = steps_of(config.arc_length_m, config.ace_step_m);
   if (steps < 1 || steps > kMaxPosesPerArc) return {Status::kConfigBad, "ace_step_m"};
-  if (!(config.turn_step_rad >= 1 * kDeg && config.turn_step_rad <= 45 * kDeg)) {
-    return {Status::kConfigBad, "turn_step_rad"};
-  }
   return {};
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +39,11 @@ class CampaignError(ValueError):
     """A campaign cannot be defined, run or read; the message says why."""
 
 
+def _probes(low: float, high: float) -> tuple[float, ...]:
+    """A range that a key takes has both ends in it; one that it takes whole has all between."""
+    return (low, high) if low == high else (low, high, low + (high - low) / math.pi)
+
+
 class Uniform(Section):
     """Equally likely between two values."""
 
@@ -47,9 +54,9 @@ class Uniform(Section):
         return float(rng.uniform(*self.uniform))
 
     @property
-    def ends(self) -> Sequence[float | str]:
-        """Values that must all be possible."""
-        return self.uniform
+    def must_fit(self) -> Sequence[float | str]:
+        """Values that must all be possible: the ends, and one between that is not round."""
+        return _probes(*self.uniform)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -72,10 +79,10 @@ class Normal(Section):
         return float(mean + sigma * value)
 
     @property
-    def ends(self) -> Sequence[float | str]:
-        """Values that must all be possible."""
+    def must_fit(self) -> Sequence[float | str]:
+        """Values that must all be possible: the ends, and one between that is not round."""
         mean, sigma = self.normal
-        return mean - 3.0 * sigma, mean + 3.0 * sigma
+        return _probes(mean - 3.0 * sigma, mean + 3.0 * sigma)
 
 
 class Choice(Section):
@@ -88,7 +95,7 @@ class Choice(Section):
         return self.choice[int(rng.integers(len(self.choice)))]
 
     @property
-    def ends(self) -> Sequence[float | str]:
+    def must_fit(self) -> Sequence[float | str]:
         """Values that must all be possible."""
         return self.choice
 
@@ -179,6 +186,10 @@ class Stop(Section):
     """Trials of each ground before the first look."""
 
 
+_COMBINATIONS = 1000
+"""Of extreme values of dispersions that are tried together, at most."""
+
+
 class Definition(Section):
     """A campaign: what is driven, where, by whom, and how often."""
 
@@ -221,8 +232,12 @@ class Definition(Section):
         for contender in self.contenders:
             config = self.config_of(contender)
             for path, spread in self.dispersions.items():
-                for value in spread.ends:
+                for value in spread.must_fit:
                     dispersed(config, {path: value})
+            # Keys may bound each other: all of them at once, end with end.
+            every = itertools.product(*(d.must_fit for d in self.dispersions.values()))
+            for values in itertools.islice(every, _COMBINATIONS):
+                dispersed(config, dict(zip(self.dispersions, values, strict=True)))
         return self
 
     @property
@@ -271,9 +286,10 @@ def dispersed(config: Config, drawn: Mapping[str, float | str]) -> Config:
     if not drawn:
         return config
     try:
-        return config.replaced([f"{path}={value}" for path, value in drawn.items()])
+        return config.with_values(drawn)
     except ConfigError as fault:
-        raise ConfigError(f"dispersions: {fault}") from fault
+        hint = "; of whole numbers give a {choice: [...]}" if "integer" in str(fault) else ""
+        raise ConfigError(f"dispersions: {fault}{hint}") from fault
 
 
 def load_definition(

@@ -48,6 +48,7 @@ def merge(
     stores = [Store(folder) for folder in folders]
     for store in stores:
         store.verify()
+        store.require_own()
         if store.damaged:
             raise CampaignError(
                 f"{store.damaged[0]}: `mlnav campaign resume {store.folder}` runs its trials again"

@@ -69,6 +69,7 @@ def write_report(
     """
     environment = _environment()
     store = Store(folder)
+    store.require_own()
     trials, cycles = store.trials(), store.cycles()
     analysis = analyse(trials, cycles, store.definition, store.damaged, load_instructions())
     page = _page(analysis, store, pictures)
@@ -105,7 +106,10 @@ def compare_reports(
         CampaignError: as `write_report`.
     """
     environment = _environment()
-    comparison = compare(Store(before), Store(after))
+    stores = Store(before), Store(after)
+    for store in stores:
+        store.require_own()
+    comparison = compare(*stores)
     charts = change_charts(comparison)
     page = {
         "c": comparison,

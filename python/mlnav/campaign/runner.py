@@ -299,17 +299,13 @@ def _extended(store: Store, trials: int) -> Definition:
 
 def _refuse_others(store: Store, keep_old: bool) -> None:
     """Refuse to go on where results are of another definition, or made with something else."""
+    store.require_own()
     held = {row["identity"]: row for row in store.rows(("identity", "key", "trial", *MADE_WITH))}
     differ = []
     for trial in trials_of(store.definition, sorted({row["trial"] for row in held.values()})):
-        row = held.pop(trial.identity, None)
+        row = held.get(trial.identity)
         if row is not None and row["key"] != trial.key:
             differ.append((row, trial.made_with))
-    if held:
-        raise CampaignError(
-            f"{store.folder} holds {len(held)} trials that are not of its {DEFINITION}, which was"
-            " changed since"
-        )
     if differ and not keep_old:
         raise CampaignError(
             f"{store.folder} holds {len(differ)} trials made with something else"

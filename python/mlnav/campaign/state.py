@@ -125,6 +125,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
         CampaignError: there is none, or it is of a newer mlnav.
     """
     store = Store(folder)
+    store.require_own()
     definition = store.definition
     rows = store.rows((*BRIEF, "run"))
     names = [c.name for c in definition.contenders]

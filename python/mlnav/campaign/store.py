@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mlnav.campaign.definition import CampaignError, Definition, parse_definition
-from mlnav.campaign.trial import STAGES, Outcome, Row
+from mlnav.campaign.trial import STAGES, Outcome, Row, trials_of
 from mlnav.io import write_json, write_text
 
 SCHEMA = 2
@@ -240,6 +240,21 @@ class Store:
         raise CampaignError(
             f"{self.folder}: {fits} {name!r}; give a key, or GROUND,NUMBER,CONTENDER"
         )
+
+    def require_own(self) -> None:
+        """Make sure that the trials are of the definition as it stands in the folder.
+
+        Raises:
+            CampaignError: it was changed since, so that it would speak of other trials.
+        """
+        held = {(row["identity"], row["trial"]) for row in self.rows(("identity", "trial"))}
+        own = {t.identity for t in trials_of(self.definition, sorted({n for _, n in held}))}
+        foreign = sum(identity not in own for identity, _ in held)
+        if foreign:
+            raise CampaignError(
+                f"{self.folder} holds {foreign} trials that are not of its {DEFINITION}, which was"
+                " changed since"
+            )
 
     def verify(self) -> None:
         """Read everything, so that parts with any damage count as damaged."""

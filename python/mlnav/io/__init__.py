@@ -2,11 +2,14 @@
 
 from mlnav.io.records import JsonlWriter, RecordError, read_jsonl, write_json, write_text
 from mlnav.io.shipped import shipped_folder
+from mlnav.io.strict_yaml import flag_for_number, read_yaml
 
 __all__ = [
     "JsonlWriter",
     "RecordError",
+    "flag_for_number",
     "read_jsonl",
+    "read_yaml",
     "shipped_folder",
     "write_json",
     "write_text",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.config import Bullet
+from mlnav.config import Bullet, numbers_of, numbers_of_struct
 from mlnav.core import HeightMap
 from mlnav.linkage import STATE, contact_heights
 from mlnav.sim import urdf
@@ -99,9 +99,11 @@ class BulletWorld:
         self._stall: _Stall
 
     def as_built(self) -> dict[str, float]:
-        """What the engine says of itself and of the rover in it."""
+        """Its settings; what the engine says of itself and of the rover in it comes from there."""
         rig = self._rig or self._new_rig()
-        return {f"world.{key}": value for key, value in rig.as_built().items()}
+        engine = {f"world.{key}": value for key, value in rig.as_built().items()}
+        limits = numbers_of_struct("world.limits", self._model.limits)
+        return numbers_of("world", self._settings) | limits | engine
 
     def place(self, pose: Pose, *, origin_z_m: float | None = None) -> SettledStates:
         """Put the rover down, wheels straight, and let it settle: one state, safe or not.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlnav.config import Bullet, Config
+from mlnav.config import Bullet, Config, numbers_of
 from mlnav.core import reason_names
 from mlnav.sim.localization import Localization, Whereabouts
 from mlnav.sim.metrics import CycleRecord, TraverseResult
@@ -79,7 +79,12 @@ def traverse(
     navigator = Navigator(terrain, config, seed)
     run = _Run(terrain, config, seed, pose, goal_point, list(observers))
     ground = world or make_world(terrain, config)
-    run.built = navigator.as_built() | ground.as_built() | run.localization.as_built()
+    run.built = {
+        **navigator.as_built(),
+        **ground.as_built(),
+        **run.localization.as_built(),
+        **numbers_of("traverse", config.traverse),
+    }
     try:
         outcome = run.drive(navigator, ground)
     except KeyboardInterrupt:

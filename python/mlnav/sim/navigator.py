@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.config import Config
+from mlnav.config import Config, numbers_of, numbers_of_struct
 from mlnav.core import HeightMap
 from mlnav.risk import Heuristic, RiskMap, make_heuristic
 from mlnav.sim.localization import Whereabouts
@@ -56,14 +55,7 @@ class Navigator:
         risk_cells = self.heuristic.max_cells(map_cells)
         self.checker = config.build_checker(map_cells)
         self.planner = _core.EnavPlanner(
-            config.planner.to_core(
-                config.heuristic,
-                map_cells,
-                risk_cells,
-                config.checker.pose_step_m,
-                config.checker.turn_step_deg,
-            ),
-            self.checker,
+            config.to_core_planner(map_cells, risk_cells), self.checker
         )
         # One that never has a map is not asked: the run is the baseline's to the last evaluation.
         self._may_ask = risk_cells > 0
@@ -71,15 +63,25 @@ class Navigator:
         self._hard_ground = 0
 
     def as_built(self) -> dict[str, float]:
-        """Values by key of the configuration, read back from checker and sensor."""
-        limits, geometry = self.checker.model.limits, self.checker.model.geometry
+        """Values by key of the configuration, read back from what was made of it.
+
+        Of heuristics what the planner prices their maps with comes from the planner, the rest from
+        their settings.
+        """
+        model, planner = self.checker.model, self.planner.config
+        pricing = numbers_of_struct("heuristic", planner.risk)
+        mine = numbers_of("heuristic", self._config.heuristic)
         return {
-            "rover.wheel_radius_m": geometry.wheel_radius_m,
-            "limits.clearance_min_m": limits.clearance_min_m,
-            "limits.tilt_max_deg": math.degrees(limits.tilt_max_rad),
-            "limits.bogie_max_deg": math.degrees(limits.bogie_max_rad),
-            "limits.differential_max_deg": math.degrees(limits.differential_max_rad),
-            "limits.wheel_drop_max_m": limits.wheel_drop_max_m,
+            **numbers_of_struct("rover", model.geometry),
+            **numbers_of_struct("limits", model.limits),
+            **{f"checker.{name}": value for name, value in self.checker.settings.items()},
+            **{
+                key: value
+                for key, value in numbers_of_struct("planner", planner).items()
+                if not key.startswith("planner.risk.") and not key.startswith("planner.max_")
+            },
+            **mine,
+            **{key: value for key, value in pricing.items() if key in mine},
             **self.sensor.as_built(),
         }
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from mlnav import _core
-from mlnav.config import Config, ConfigError, Rover, Stereo
+from mlnav.config import Config, ConfigError, Rover, Stereo, numbers_of
 from mlnav.core import HeightMap
 from mlnav.sim.localization import Whereabouts
 from mlnav.sim.rolling_map import RollingMap
@@ -81,9 +81,10 @@ class StereoSensor:
         return ny * nx
 
     def as_built(self) -> dict[str, float]:
-        """Cells of the map, and its window in whole ones."""
+        """Its settings; the window in whole cells."""
         res = self._map.resolution_m
-        return {"sensor.half_width_m": self._half_cells * res, "sensor.resolution_m": res}
+        in_cells = {"sensor.half_width_m": self._half_cells * res, "sensor.resolution_m": res}
+        return numbers_of("sensor", self._settings) | in_cells
 
     def sense(self, where: Whereabouts) -> HeightMap:
         """Look around and give the map of all that was seen so far, about the believed pose.

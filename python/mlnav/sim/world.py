@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
+from mlnav.config import numbers_of_struct
 from mlnav.core import WHEELS, HeightMap, reason_names
 from mlnav.terrain import Terrain
 
@@ -495,8 +496,9 @@ class KinematicWorld:
         return columns
 
     def as_built(self) -> dict[str, float]:
-        """Steps between judged states."""
+        """Steps between judged states, and what they are held against."""
         return {
+            **numbers_of_struct("world.limits", self._model.limits),
             "world.settle_step_m": self._spacing.step_m,
             "world.settle_turn_deg": math.degrees(self._spacing.turn_rad),
             "world.settle_steer_deg": math.degrees(self._spacing.steer_rad),

@@ -23,6 +23,7 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from mlnav.io import flag_for_number, read_yaml
 from mlnav.terrain import landforms, rocks
 from mlnav.terrain.landforms import Crater, FloatArray, Grid
 from mlnav.terrain.terrain import Terrain, TerrainError
@@ -63,6 +64,9 @@ class _Part(BaseModel):
             for key in data:
                 if key not in cls.model_fields:
                     raise ValueError(f"unknown key {key!r}{_nearest(str(key), cls.model_fields)}")
+            flag = flag_for_number({k: f.annotation for k, f in cls.model_fields.items()}, data)
+            if flag is not None:
+                raise ValueError(f"{flag} is a number, not true or false")
         return data
 
 
@@ -253,7 +257,7 @@ def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
             value of the wrong type or out of range.
     """
     try:
-        data = yaml.safe_load(text)
+        data = read_yaml(text)
     except yaml.YAMLError as fault:
         raise TerrainError(f"recipe {name!r} is not YAML: {fault}") from fault
     if not isinstance(data, dict):

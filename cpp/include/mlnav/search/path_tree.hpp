@@ -1,7 +1,8 @@
 // The candidate paths: turn in place, then an arc, then another arc (ENav: 14 x 11 x 11 = 1,694 paths,
-// 3 m each arc, ACE every 0.25 m; its sets of turns and curvatures are unpublished, these are ours). Paths share prefixes: with the default sets a
-// full sweep has 14 * 11 * 12 + 14 * 121 * 12 = 22,176 distinct arc poses, and 29 distinct poses of
-// turning in place (every 10 deg out to +160 and to -130 deg) besides the start.
+// 3 m each arc, ACE every 0.25 m; its sets of turns and curvatures are unpublished, these are ours). Paths
+// share prefixes: with the default sets and ENav's spacing a full sweep has 14 * 11 * 12 + 14 * 121 * 12 =
+// 22,176 distinct arc poses, and 29 distinct poses of turning in place (every 10 deg out to +160 and to
+// -130 deg) besides the start.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +27,14 @@ struct PathTreeConfig {
                                             -2 / 15.0, 3 / 15.0, -3 / 15.0, 4 / 15.0,
                                             -4 / 15.0, 5 / 15.0, -5 / 15.0};
   double arc_length_m = 3.0;
-  // These two fit checkers whose wheel boxes reach from one pose to the next (fixed_box). One that judges a
-  // pose alone (verified, settle) wants 0.1 m and 10/3 deg: in 10 deg a corner wheel moves 0.28 m.
-  double ace_step_m = 0.25;          // divides arc_length_m
-  double turn_step_rad = 10 * kDeg;  // ACE at least this often while turning in place
+  // Close enough for every checker: those that judge a pose alone (verified, settle) need it, since in 10 deg
+  // of a turn a corner wheel moves 0.28 m. With fixed_box, whose wheel boxes reach from one pose to the next,
+  // 0.25 m and 10 deg will do (wide_spacing()).
+  double ace_step_m = 0.1;               // divides arc_length_m
+  double turn_step_rad = 10 * kDeg / 3;  // ACE at least this often while turning in place
 };
+// The same with ENav's spacing of poses, for fixed_box.
+PathTreeConfig wide_spacing(PathTreeConfig config = {}) noexcept;
 Fault validate(const PathTreeConfig& config) noexcept;
 
 // Indices: turn t, first arc a, second arc b; path = (t * A + a) * A + b; ties go to the smaller, so
