@@ -116,6 +116,27 @@ struct VerifiedBoxes {
     return true;
   }
 
+  // Whether the first box about a point `off` from where settling ends is a proof, by the definition; and whether
+  // the checker took it for one. False where there is no box.
+  static bool first_box(const VerifiedChecker& checker, const Stance& stance, const double off[kN],
+                        bool* proof, bool* taken) {
+    VerifiedChecker::Work work;
+    if (!checker.guess(&work, stance)) return false;
+    for (int j = 0; j < kN; ++j) work.q[j] += off[j];
+    VerifiedChecker::Work box = work;
+    if (!checker.enclose(&box, 1.5 * checker.config_.enclosed_m, checker.config_.enclosed_m)) {
+      return false;
+    }
+    *proof = true;
+    for (int j = 0; j < kN; ++j) {
+      *proof &= std::fabs(box.shift[j]) + box.image_half[j] < box.half[j];
+    }
+    work.report.inner_steps = 0;
+    const bool certified = checker.certify(&work);
+    *taken = certified && work.report.inner_steps == 1;
+    return certified;
+  }
+
   // Whether a pose is certified when settling ends `off` away, in one state, from where it does.
   static bool certifies_with_settling_off(const VerifiedChecker& checker, const Stance& stance,
                                           int state, double off) {
@@ -371,6 +392,170 @@ TEST(Verified, EveryBoundIsWidenedForRounding) {
   EXPECT_GT(boxes, 150);
   EXPECT_GT(least.reach, 0.8e-8);
   EXPECT_GT(least.image, 0.8e-8);
+}
+
+// A box proves something when T sends all of it into itself, and only then.
+TEST(Verified, ABoxThatIsNotSentIntoItselfIsNoProof) {
+  std::mt19937 rng(40);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  int proofs = 0, others = 0;
+  for (int scene = 0; scene < 6; ++scene) {
+    Map map(120, 120, 0.0, 0.0, 0.1);
+    make_ground(&map, scene, rng);
+    Pair pair(SafetyLimits::enav_like());
+    pair.look_at(map.view);
+    for (int n = 0; n < 60; ++n) {
+      const Pose2 pose{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)};
+      const double away = n % 2 == 0 ? 1e-5 : 0.01;
+      double off[VerifiedBoxes::kN];
+      for (double& o : off) o = away * unit(rng);
+      bool proof = false, taken = false;
+      if (!VerifiedBoxes::first_box(pair.verified, pose, off, &proof, &taken)) continue;
+      EXPECT_EQ(proof, taken);
+      ++(proof ? proofs : others);
+    }
+  }
+  EXPECT_GT(proofs, 20);
+  EXPECT_GT(others, 20);
+}
+
+// Every limit is held against the bounds, not against a state in them: a limit that a bound is a millionth
+// within is kept, and one that it is a millionth beyond is broken.
+TEST(Verified, LimitsAreHeldAgainstTheBounds) {
+  std::mt19937 rng(41);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  int judged = 0;
+  for (int scene = 0; scene < 12; ++scene) {
+    Map map(120, 120, 0.0, 0.0, 0.1);
+    make_ground(&map, scene, rng);
+    RoverModel model;
+    model.limits = SafetyLimits::enav_like();
+    model.limits.relief_max_m = 1.0;
+    VerifiedChecker loose;
+    ASSERT_TRUE(loose.init(model, {}).ok());
+    ASSERT_EQ(loose.set_map(map.view), Status::kOk);
+    for (int n = 0; n < 20; ++n) {
+      const Stance stance{{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)}, 0.3 * unit(rng)};
+      const AceReport r = loose.report(stance);
+      if (!r.safe) continue;
+      ++judged;
+      const auto largest = [](const Bounds& b) { return std::max(-b.lo, b.hi); };
+      const SafetyLimits& l = model.limits;
+      const struct {
+        double SafetyLimits::* limit;
+        double bound, outwards;
+        Reasons reason;
+      } cases[] = {
+          {&SafetyLimits::tilt_max_rad, r.tilt_max_rad, 1.0, kTilt},
+          {&SafetyLimits::bogie_max_rad,
+           std::max(largest(r.bogie_left_rad), largest(r.bogie_right_rad)), 1.0, kBogie},
+          {&SafetyLimits::differential_max_rad, largest(r.differential_rad), 1.0, kDifferential},
+          {&SafetyLimits::clearance_min_m, r.clearance_min_m, -1.0, kClearance},
+          {&SafetyLimits::relief_max_m, r.relief_max_m, 1.0, kRelief},
+      };
+      for (const auto& c : cases) {
+        for (const double beyond : {-1e-6, 1e-6}) {
+          RoverModel tight = model;
+          tight.limits.*c.limit = c.bound - c.outwards * beyond;
+          VerifiedChecker checker;
+          if (!checker.init(tight, {}).ok()) continue;  // a limit of next to nothing
+          ASSERT_EQ(checker.set_map(map.view), Status::kOk);
+          const AceReport again = checker.report(stance);
+          EXPECT_EQ(again.reasons, beyond > 0.0 ? c.reason : 0) << scene << ", " << n;
+          Reasons reasons = 0;
+          EXPECT_EQ(checker.is_safe(stance, &reasons), beyond < 0.0);
+        }
+      }
+      EXPECT_EQ(r.margin_tilt_rad, l.tilt_max_rad - r.tilt_max_rad);
+    }
+  }
+  EXPECT_GT(judged, 60);
+}
+
+// Clearance is bounded for every state within the bounds, however large the box.
+TEST(Verified, ClearanceHoldsAllOverTheBounds) {
+  std::mt19937 rng(42);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  VerifiedConfig wide;
+  wide.enclosed_m = 0.02;
+  int judged = 0;
+  double largest_share = 0.0;
+  for (int scene = 0; scene < 40; ++scene) {
+    Map map(120, 120, 0.0, 0.0, scene % 2 == 0 ? 0.1 : 0.2);
+    // Smooth, so that large boxes are certified: a slope, waves, and a peak under one part of the pan.
+    const double gx = 0.35 * unit(rng), gy = 0.35 * unit(rng), height = 0.25 * std::fabs(unit(rng));
+    const double r = 0.2 + 0.3 * std::fabs(unit(rng));
+    const double middle = 60 * map.view.resolution_m;
+    const double px = middle + 0.9 * unit(rng), py = middle + 0.7 * unit(rng);
+    map.fill([&](double x, double y) {
+      const double d = std::hypot(x - px, y - py) / r;
+      return gx * x + gy * y + height * std::max(0.0, 1.0 - d);
+    });
+    RoverModel model;
+    model.limits = SafetyLimits::enav_like();
+    VerifiedChecker checker;
+    ASSERT_TRUE(checker.init(model, wide).ok());
+    ASSERT_EQ(checker.set_map(map.view), Status::kOk);
+    for (int n = 0; n < 12; ++n) {
+      const Pose2 pose{middle + 0.4 * unit(rng), middle + 0.4 * unit(rng), 4 * unit(rng)};
+      const AceReport report = checker.report(pose);
+      if (!report.safe) continue;
+      ++judged;
+      double lowest = INFINITY, central = 0.0;
+      for (int corner = 0; corner < 27; ++corner) {
+        const auto at = [](const Bounds& b, int step) { return b.lo + 0.5 * step * b.width(); };
+        ChainState<double> state{};
+        const SinCos roll = det_sincos(at(report.roll_rad, corner % 3));
+        const SinCos pitch = det_sincos(at(report.pitch_rad, corner / 3 % 3));
+        state.sin_roll = roll.sin;
+        state.cos_roll = roll.cos;
+        state.sin_pitch = pitch.sin;
+        state.cos_pitch = pitch.cos;
+        state.origin_z_m = at(report.origin_z_m, corner / 9);
+        const Clearance clearance = pan_clearance(map.view, model.geometry, pose, state);
+        ASSERT_EQ(clearance.status, Status::kOk);
+        lowest = std::min(lowest, clearance.clearance_m);
+        if (corner == 13) central = clearance.clearance_m;
+      }
+      EXPECT_GE(lowest, report.clearance_min_m);
+      largest_share =
+          std::max(largest_share, (central - lowest) / (central - report.clearance_min_m));
+    }
+  }
+  EXPECT_GT(judged, 100);
+  EXPECT_GT(largest_share, 0.7);  // and not by far
+}
+
+// Middle and radius hold every value, at the ends of what boxes may be too.
+TEST(Verified, BallsHoldWhatTheyStandFor) {
+  std::mt19937 rng(43);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  const auto holds = [](const Ball& ball, double value) {
+    return std::fabs(value - ball.m) <= ball.r * (1.0 + 1e-12) + 1e-15;
+  };
+  for (int n = 0; n < 4000; ++n) {
+    const double angle = 3.2 * unit(rng), half = std::pow(10.0, -6 + 5 * std::fabs(unit(rng)));
+    const BallSinCos b = ball_sincos(std::sin(angle), std::cos(angle), half);
+    for (const double share : {-1.0, unit(rng), 1.0}) {
+      EXPECT_TRUE(holds(b.sin, std::sin(angle + share * half))) << angle << " " << half;
+      EXPECT_TRUE(holds(b.cos, std::cos(angle + share * half))) << angle << " " << half;
+    }
+    const Ball x{unit(rng), half}, y{unit(rng), 2 * half};
+    for (const double s : {-1.0, 1.0}) {
+      for (const double t : {-1.0, 1.0}) {
+        const double u = x.m + s * x.r, v = y.m + t * y.r;
+        EXPECT_TRUE(holds(x * y, u * v));
+        EXPECT_TRUE(holds(x + y, u + v));
+        EXPECT_TRUE(holds(x - y, u - v));
+        EXPECT_TRUE(holds(-3.0 * x, -3.0 * u));
+      }
+    }
+    const Ball sine{0.8 * unit(rng), std::min(half, 0.1)};
+    for (const double s : {-1.0, unit(rng), 1.0}) {
+      const double v = sine.m + s * sine.r;
+      EXPECT_TRUE(holds(secant_of_sine(sine), 1.0 / std::sqrt(1.0 - v * v)));
+    }
+  }
 }
 
 // A pose can have several settled states. Only the one that settling ends in is worth a certificate.

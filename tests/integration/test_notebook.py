@@ -26,7 +26,9 @@ def test_the_campaign_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_notebooks_are_kept_without_outputs() -> None:
-    for path in NOTEBOOKS.glob("*.ipynb"):
+    paths = list(NOTEBOOKS.glob("*.ipynb"))
+    assert paths
+    for path in paths:
         for cell in nbformat.read(path, as_version=4).cells:
             assert not cell.get("outputs"), path
             assert cell.get("execution_count") is None, path

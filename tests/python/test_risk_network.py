@@ -494,6 +494,7 @@ def test_what_ships_is_sound() -> None:
         p = heuristic.risk(ground(), (24.0, 9.0, 0.0)).p
         assert np.all((p >= 0.0) & (p <= 1.0))
         assert heuristic.take_events() == ()
+    assert len(labels) >= 2
 
 
 def records(result) -> list[dict]:

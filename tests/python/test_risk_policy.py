@@ -173,7 +173,9 @@ def test_on_failure_asks_where_the_cheapest_path_failed(rocky) -> None:
     config = FIXED_BOX.replaced(
         ["traverse.max_cycles=20", "heuristic.persist_cycles=0"], heuristic="oracle"
     )
-    for cycle in traverse(rocky, config).cycles:
+    cycles = traverse(rocky, config).cycles
+    assert {c.risk_requested for c in cycles} == {False, True}
+    for cycle in cycles:
         assert cycle.risk_requested == cycle.risk_used == (cycle.inferences == 1)
         if cycle.risk_requested:
             assert 1 < cycle.evaluations_before_risk <= cycle.ace_evaluations

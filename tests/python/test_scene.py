@@ -466,10 +466,17 @@ def test_pictures_repeat(hills) -> None:
 
 
 def test_a_closed_scene_closes_its_clients() -> None:
+    import pybullet
+
     terrain = rolling(4.0)
+    before = {i for i in range(64) if pybullet.isConnected(i)}
     made = Scene(terrain, GEOMETRY)
+    made.picture(Camera.looking((-2.0, -2.0, 3.0), (1.0, 1.0, 0.0), SIZE, 60.0))
+    opened = {i for i in range(64) if pybullet.isConnected(i)} - before
+    assert opened
     made.close()
-    made.close()
+    assert not any(pybullet.isConnected(i) for i in opened)
+    made.close()  # once more does no harm
 
 
 def test_start_on_unsafe_ground_has_a_posture() -> None:

@@ -180,6 +180,7 @@ def test_an_interrupt_keeps_what_was_done() -> None:
 def test_zones_are_kept_out_of() -> None:
     config = Config().replaced(["keep_out=[[[9, 4], [12, 4], [12, 20], [9, 20]]]"])
     result = traverse(level(), config)
+    assert result.outcome == "goal_reached" and result.driven_m > 15.0
     for cycle in result.cycles:
         x, y = cycle.track[:, 0], cycle.track[:, 1]
         assert not np.any((x > 9.0) & (x < 12.0) & (y > 4.0))

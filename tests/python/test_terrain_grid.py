@@ -64,6 +64,9 @@ def test_extent_is_half_open() -> None:
 )
 def test_cell_and_contains_agree(x: float, y: float, resolution: float, origin: float) -> None:
     terrain = asymmetric(resolution_m=resolution, origin_m=(origin, -origin))
+    u, v = (x - origin) / resolution, (y + origin) / resolution
+    if -0.499 < u < 8.499 and -0.499 < v < 4.499:
+        assert terrain.contains(x, y)
     if terrain.contains(x, y):
         iy, ix = terrain.cell(x, y)
         assert 0 <= iy < 5
