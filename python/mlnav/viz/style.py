@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,23 @@ def credit(figure: Figure, text: str | None, left: float) -> None:
         short = " ".join(text.split())
         short = short if len(short) <= 170 else short[:167] + "..."
         figure.text(left, 0.012, short, fontsize=6, color=SOFT_INK, va="bottom")
+
+
+def folded(text: str, most: int) -> list[str]:
+    """Lines of at most so many characters, none of the text left out.
+
+    Broken after blanks and after the marks that part names, else in the middle of a word.
+    """
+    lines = [""]
+    for part in re.findall(r"[^ _/;,+\-]*[ _/;,+\-]|[^ _/;,+\-]+", text):
+        if len(lines[-1]) + len(part.rstrip()) > most and lines[-1]:
+            lines.append("")
+        rest = lines[-1] + part
+        while len(rest.rstrip()) > most:
+            lines[-1], rest = rest[:most], rest[most:]
+            lines.append("")
+        lines[-1] = rest
+    return [line.rstrip() for line in lines]
 
 
 def colour_bar(figure: Figure, mappable: Any, axes: Axes, label: str) -> Any:
