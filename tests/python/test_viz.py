@@ -13,6 +13,7 @@ from mlnav.sim import one_cycle, traverse
 from mlnav.sim.explain import explain
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
+from mlnav.viz import style
 from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from mlnav.viz.relief import hillshade, relief_image, window
 from mlnav.viz.traverse import numbers
@@ -264,6 +265,14 @@ def test_contenders_have_colours_of_their_own() -> None:
     assert len(set(contender_colours(many).values())) >= 9
 
 
+@pytest.mark.parametrize("most", [1, 7, 12, 40])
+def test_folded_names_lose_nothing(most: int) -> None:
+    for name in ("sobel:weight_per_m=20;to_go_fraction=0", "DTEEC_0123/a.tif +.10", "x" * 30, ""):
+        lines = style.folded(name, most)
+        assert all(len(line) <= most for line in lines)
+        assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+
+
 def test_compare_figure(tmp_path) -> None:
     pair = contenders(
         Config().replaced(checker="fixed_box", limits="enav_like"), heuristic=["none", "sobel"]
@@ -303,6 +312,8 @@ def test_compare_figure(tmp_path) -> None:
     summary = report(Comparison(Config(), pair, grounds, 3), runs)
     viz.save_figure(compare_figure(summary, runs), tmp_path / "compare.png", dpi=60)
     assert image_of(tmp_path / "compare.png").width > 400
+    text = text_of(compare_figure(summary, runs))
+    assert "0/3\n0/km" in text
     # nobody ever moved
     still = [
         r | {"evaluations": [], "cycles": 0, "success": False, "inefficiency": None}

@@ -44,6 +44,10 @@ SHARE = LinearSegmentedColormap.from_list(
 HALO = [withStroke(linewidth=2.5, foreground="#201a18", alpha=0.75)]
 
 
+TITLE_LINE_IN = 0.24
+"""Height of a line of a title."""
+
+
 def effort_norm(most: int, overthink: int) -> LogNorm:
     """Logarithmic scale of evaluations that always reaches past the overthink mark."""
     return LogNorm(vmin=10.0, vmax=float(max(most, 2 * overthink, 100)), clip=True)
@@ -93,11 +97,14 @@ def panel_title(axes: Axes, text: str, note: str = "") -> None:
 
 
 def headline(figure: Figure, title: str, lines: list[str], left: float, top: float) -> None:
-    """Title and lines of numbers at the top left of a figure; `top` in figure fraction."""
+    """Title and lines of numbers at the top left of a figure; `top` in figure fraction.
+
+    Each line of the title beyond the first takes `TITLE_LINE_IN`.
+    """
     height_in = float(figure.get_size_inches()[1])
     figure.text(left, top, title, fontsize=14, fontweight="bold", color=INK, va="top")
     for i, line in enumerate(lines):
-        y = top - (0.30 + 0.20 * i) / height_in
+        y = top - (0.30 + TITLE_LINE_IN * title.count("\n") + 0.20 * i) / height_in
         figure.text(left, y, line, fontsize=9, color=SOFT_INK, va="top")
 
 
