@@ -9,8 +9,9 @@ from mlnav.bench.compare import Comparison, contenders
 from mlnav.bench.compare_report import report
 from mlnav.campaign.grounds import Entry
 from mlnav.config import Config, names_of
-from mlnav.sim import one_cycle, traverse
+from mlnav.sim import Motion, TraverseResult, one_cycle, traverse
 from mlnav.sim.explain import explain
+from mlnav.sim.loop import make_world
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
 from mlnav.viz import style
@@ -253,6 +254,50 @@ def test_a_checkers_timid_rejection_is_called_so() -> None:
     told = explain(terrain, config, ON_A_ROCK)
     assert (told.safe, told.settled_faults) == (False, ())
     assert "timid" in text_of(viz.explain_figure(terrain, told, config))
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("limits.relief_max_m=0.15", ["relief: wheel front_left", "limit 0.15 m"]),
+        ("limits.bogie_max_deg=2", ["bogie: bogie left", "limit 2°"]),
+        ("limits.tilt_max_deg=2", ["tilt: body", "limit 2°"]),
+        ("limits.clearance_min_m=0.45", ["clearance: pan", "limit 0.45 m"]),
+    ],
+)
+def test_unsafe_figure_names_what_is_at_fault_and_its_limit(tmp_path, limit, words) -> None:
+    terrain, config = rock(0.2, 128), Config().replaced(checker="fixed_box")
+    world = make_world(terrain, config.replaced([limit]))  # stricter than the planner
+    left = 0.0 if "clearance" in limit else -0.95
+    motion = Motion(0.0, 0.0, 3.0)
+    start = (-3.0, left, 0.0)
+    result = drive(terrain, config, world, start, motion)
+    assert result.unsafe is not None and result.unsafe.constraint == words[0].split(":")[0]
+    figure = viz.unsafe_figure(terrain, result, config)
+    text = text_of(figure)
+    assert [w for w in words if w not in text] == []
+    assert str(result.unsafe) in text
+    viz.save_figure(figure, tmp_path / "u.png", dpi=50)
+    image_of(tmp_path / "u.png")
+
+
+def drive(terrain: Terrain, config: Config, world, start, motion) -> TraverseResult:
+    """A run of one planned cycle, in which the rover makes a given motion instead."""
+    goal = (start[0] + 5.0, start[1])
+    result = traverse(terrain, config.replaced(["traverse.max_cycles=1"]), start[:2], goal)
+    execution = world.execute(start, motion)
+    cycle = replace(
+        result.cycles[0], states=execution.states, unsafe=execution.unsafe,
+        unsafe_states=execution.unsafe_states, driven_m=execution.driven_m,
+    )  # fmt: skip
+    return replace(result, outcome=execution.ending or result.outcome, cycles=[cycle])
+
+
+def test_unsafe_figure_of_a_safe_run_is_refused(rocky: Terrain) -> None:
+    config = Config().replaced(["traverse.max_cycles=1"])
+    result = traverse(rocky, config, rocky.start_m, rocky.goal_m)
+    with pytest.raises(ValueError, match="no unsafe state"):
+        viz.unsafe_figure(rocky, result, config)
 
 
 # --------------------------------------------------------------------------------------- comparison

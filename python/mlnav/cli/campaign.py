@@ -17,6 +17,7 @@ from mlnav.cli.common import (
     OK,
     JsonOption,
     emit,
+    new_table,
     output,
     progress_bar,
     say,
@@ -342,9 +343,7 @@ def _tell(found: Status, folder: Path, as_json: bool) -> None:
 
 
 def _print(found: Status, folder: Path) -> None:
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = new_table(("", ""), header=False)
     state = "complete" if found.complete else "not complete"
     if found.writer is not None:
         left = "" if found.left_s is None else f", {_duration(found.left_s)} left"
