@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from campaign_cases import tiny
+from PIL import Image
 
 from mlnav.campaign import CampaignError, merge, run, status
 from mlnav.campaign.definition import Definition, parse_definition
@@ -31,7 +32,7 @@ from mlnav.campaign.report import (
     write_report,
 )
 from mlnav.campaign.statistics import Estimate, Rate
-from mlnav.campaign.stills import chosen
+from mlnav.campaign.stills import _draw, chosen
 from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path
 from mlnav.campaign.trial import trials_of
 from mlnav.config import Config
@@ -169,6 +170,20 @@ def test_failures_are_driven_again_and_drawn(tmp_path: Path) -> None:
     assert command in page.text
     assert command in paths["report.md"].read_text()
     assert not (store.folder / "report").exists()
+
+
+def test_an_unsafe_run_is_drawn_with_what_was_at_fault(tmp_path: Path) -> None:
+    definition = odd(
+        name="unsafe", grounds=["15/.10"], trials=2,
+        config={"checker": "fixed_box", "limits": "flight_like"},
+    )  # fmt: skip
+    store = run(definition, tmp_path / "c")
+    rows = store.trials().to_pylist()
+    assert [r["outcome"] for r in rows] == ["unsafe_state"] * 2
+    jpeg, note = _draw((store.folder, rows[0]["key"]))
+    assert jpeg is not None and note is None
+    width, height = Image.open(io.BytesIO(jpeg)).size
+    assert height > width  # the run, and below it the unsafe state; each is wider than high
 
 
 def failure(contender: str, outcome: str, number: int = 0) -> Failure:

@@ -82,6 +82,15 @@ def traverse_command(
             help="Film the run in 3D: traverse.mp4, stills, and view.png from the rover's mast.",
         ),
     ] = False,
+    film_every: Annotated[
+        int,
+        typer.Option(
+            "--film-every",
+            metavar="N",
+            min=1,
+            help="Film every N-th frame, each shown N times as long; a frame is 8 cm of way.",
+        ),
+    ] = 3,
     rerun: Annotated[
         Path | None,
         typer.Option("--rerun", metavar="FILE", help="Record the run for Rerun, an .rrd file."),
@@ -189,7 +198,7 @@ def traverse_command(
     for event in summary["events"]["distinct"]:
         say(event)
     if busiest is not None and result.outcome != "interrupted":
-        _film(ground, result, setup, out, busiest)
+        _film(ground, result, setup, out, busiest, film_every)
     if result.outcome == "interrupted":
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(OK if result.success else ENDED)
@@ -219,14 +228,32 @@ def _check_extras(video: bool, rerun: Path | None) -> None:
         needs(*wanted)
 
 
-def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any) -> None:
-    from mlnav.viz.film import Studio
+def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: int) -> None:
+    from mlnav.viz.film import MAX_FRAMES, Studio
 
-    with Studio(ground, result, setup) as studio, progress_bar("film", 1.0) as update:
-        studio.save_stills(out)
-        if busiest.cycle is not None:
-            studio.mast_view(busiest.cycle, busiest.failed).image.save(out / "view.png")
-        studio.save_film(out / "traverse.mp4", on_frame=lambda share: update(share, "traverse.mp4"))
+    with Studio(ground, result, setup) as studio:
+        count, seconds = studio.frame_count(MAX_FRAMES, every), studio.seconds_a_frame()
+        say(
+            f"filming {count} frames of {studio.frame_count(MAX_FRAMES)} at {seconds:.2g} s a"
+            f" frame: about {_duration(count * seconds)}, and the stills (--film-every {every})"
+        )
+        with progress_bar("film", float(count)) as update:
+            done = 0
+
+            def on_frame(share: float) -> None:
+                nonlocal done
+                done += 1
+                update(done, f"traverse.mp4, frame {done} of {count}")
+
+            update(0.0, "stills")
+            studio.save_stills(out)
+            if busiest.cycle is not None:
+                studio.mast_view(busiest.cycle, busiest.failed).image.save(out / "view.png")
+            studio.save_film(out / "traverse.mp4", every=every, on_frame=on_frame)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
 def _report(summary: dict[str, Any]) -> None:
