@@ -17,6 +17,7 @@
 #include "mlnav/safety/ace_map.hpp"
 #include "mlnav/safety/fixed_box.hpp"
 #include "mlnav/safety/settle_checker.hpp"
+#include "mlnav/safety/verified.hpp"
 #include "test_maps.hpp"
 
 namespace mlnav {
@@ -29,8 +30,8 @@ std::uint64_t current_iteration = 0;
 
 // How often the interesting endings were reached: a fuzz that only meets refusals finds nothing.
 struct Reached {
-  long settled = 0, fixed_box_safe = 0, settle_safe = 0, dense = 0, outcomes[5] = {},
-       short_paths = 0, risk_requested = 0;
+  long settled = 0, fixed_box_safe = 0, settle_safe = 0, verified_safe = 0, dense = 0,
+       outcomes[5] = {}, short_paths = 0, risk_requested = 0;
   long refused = 0, planners = 0;
 } reached;
 
@@ -292,7 +293,7 @@ bool all_finite(const AceReport& r) {
                      [](double v) { return std::isfinite(v); });
 }
 
-bool check_report(const AceChecker& checker, const Pose2& pose) {
+bool check_report(const AceChecker& checker, const Stance& pose) {
   Reasons reasons = 0xffff;
   const bool safe = checker.is_safe(pose, &reasons);
   const AceReport r = checker.report(pose);
@@ -369,6 +370,19 @@ void fuzz_checkers(Random& random, const maps::Terrain& terrain, const RoverMode
   }
   for (int n = 0; n < 4; ++n) {
     reached.settle_safe += check_report(settle_checker, any_pose(random, terrain));
+  }
+  VerifiedConfig verified_config{std::pow(10.0, random.uniform(-8.0, -1.0)), random.between(1, 9)};
+  VerifiedChecker verified;
+  REQUIRE(verified.init(model, verified_config).ok());
+  REQUIRE(verified.set_map(map) == Status::kOk);
+  for (int n = 0; n < 6; ++n) {
+    const Stance stance{any_pose(random, terrain),
+                        perhaps(random, 0.2, random.chance(0.5) ? 0.0 : INFINITY)};
+    const bool passed = check_report(verified, stance);
+    reached.verified_safe += passed;
+    if (!passed) continue;
+    const AceReport settled = settle_checker.report(stance);
+    REQUIRE(settled.safe || settled.reasons == kNotSettled);
   }
 
   // A map that is refused leaves the last one in place.
@@ -642,8 +656,10 @@ int main(int argc, char** argv) {
   const auto& r = mlnav::reached;
   std::printf("fuzz_core: %llu iterations, nothing found\n",
               static_cast<unsigned long long>(iterations));
-  std::printf("  settled %ld; safe: fixed_box %ld, settle %ld; dense maps %ld; planners %ld\n",
-              r.settled, r.fixed_box_safe, r.settle_safe, r.dense, r.planners);
+  std::printf(
+      "  settled %ld; safe: fixed_box %ld, settle %ld, verified %ld; dense maps %ld; planners "
+      "%ld\n",
+      r.settled, r.fixed_box_safe, r.settle_safe, r.verified_safe, r.dense, r.planners);
   std::printf(
       "  plans: path %ld (%ld short), goal %ld, no path %ld, budget %ld, start unsafe %ld, "
       "refused %ld; risk on demand %ld\n",

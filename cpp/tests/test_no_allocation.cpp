@@ -6,6 +6,7 @@
 #include "mlnav/ground/view.hpp"
 #include "mlnav/safety/ace_map.hpp"
 #include "mlnav/safety/probabilistic.hpp"
+#include "mlnav/safety/verified.hpp"
 #include "planner_rig.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -107,7 +108,9 @@ TEST_F(NoAllocation, Checkers) {
   Arena arena(memory.data(), memory.size());
   ProbabilisticChecker probabilistic;
   ASSERT_TRUE(probabilistic.init(RoverModel{}, {}, {}, rig::kMaxCells, &arena).ok());
-  AceChecker* const checkers[] = {&box.checker, &settle_checker, &probabilistic};
+  VerifiedChecker verified;
+  ASSERT_TRUE(verified.init(RoverModel{}, {}).ok());
+  AceChecker* const checkers[] = {&box.checker, &settle_checker, &probabilistic, &verified};
   for (int n = 0; n < 6; ++n) {
     const maps::Terrain terrain = maps::random_terrain(random, 12.0, 0.8);
     for (AceChecker* checker : checkers) {
@@ -167,12 +170,14 @@ TEST_F(NoAllocation, Plan) {
   maps::Random random(64);
   SettleChecker settle_checker;
   ASSERT_TRUE(settle_checker.init(RoverModel{}).ok());
+  VerifiedChecker verified;
+  ASSERT_TRUE(verified.init(RoverModel{}, {}).ok());
   rig::Box box;
   // The planner meets the checkers themselves here: a spy would allocate.
   const EnavConfig config = rig::small_config();
   bool seen[5] = {};
   int requested = 0;
-  AceChecker* const checkers[] = {&box.checker, &settle_checker};
+  AceChecker* const checkers[] = {&box.checker, &settle_checker, &verified};
   for (AceChecker* checker : checkers) {
     maps::Memory memory(EnavPlanner::memory_required(config));
     Arena arena(memory.data(), memory.size());
@@ -195,7 +200,7 @@ TEST_F(NoAllocation, Plan) {
       if (n % 2 == 0) request.risk = &risk;
       if (n % 4 != 0) request.risk_source = on_demand.source();
       if (n % 3 == 0) request.keep_out = keep_out.data();
-      request.ace_budget = checker == &settle_checker ? 60 : n % 5 == 0 ? 20 : -1;
+      request.ace_budget = checker != &box.checker ? 60 : n % 5 == 0 ? 20 : -1;
       if (n % 10 == 9) request.goal = {pose.x_m, pose.y_m};
       planner.reset();
       for (int cycle = 0; cycle < 2; ++cycle) {

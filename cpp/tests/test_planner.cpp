@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "mlnav/safety/verified.hpp"
 #include "planner_rig.hpp"
 
 namespace mlnav {
@@ -245,6 +246,16 @@ TEST(PlannerSafety, NoUnsafePoseWithSettlingWhateverTheRiskMapSays) {
   ASSERT_TRUE(checker.init(model).ok());
   ASSERT_TRUE(judge.init(model).ok());
   drive_among_lies(102, &checker, &judge, 72, 12.0, 0.8, 250);
+}
+
+// With the spacing of poses that it needs.
+TEST(PlannerSafety, NoUnsafePoseWithTheCertifiedCheckerWhateverTheRiskMapSays) {
+  const RoverModel model{RoverGeometry{}, SafetyLimits::flight_like()};
+  VerifiedChecker checker;
+  VerifiedChecker judge;
+  ASSERT_TRUE(checker.init(model, {}).ok());
+  ASSERT_TRUE(judge.init(model, {}).ok());
+  drive_among_lies(103, &checker, &judge, 40, 12.0, 0.8, 250);
 }
 
 // ---- the choice ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "mlnav/safety/verified.hpp"
 #include "planner_rig.hpp"
 
 namespace mlnav {
@@ -93,13 +94,19 @@ struct Golden {
   Pose2 commit_end;
 };
 
+std::vector<Golden> drive_with(AceChecker* checker, bool with_risk, const EnavConfig& config);
+
 // Twelve cycles across, with and without a risk map (integers too).
 std::vector<Golden> drive(bool with_risk, const EnavConfig& config = golden_config()) {
-  const maps::Terrain terrain = scene();
   RoverModel model;
   model.limits = {0.06, 30 * kDeg, 25 * kDeg, 12 * kDeg, 0.22, 0.22};
   rig::Box box(model);
-  rig::Rig rig(&box.checker, config);
+  return drive_with(&box.checker, with_risk, config);
+}
+
+std::vector<Golden> drive_with(AceChecker* checker, bool with_risk, const EnavConfig& config) {
+  const maps::Terrain terrain = scene();
+  rig::Rig rig(checker, config);
   std::vector<float> p(4 * 32 * 28);
   for (std::size_t i = 0; i < p.size(); ++i) {
     p[i] = static_cast<float>(hash(static_cast<std::uint32_t>(i), 5) % 64) / 128.0F;
@@ -111,7 +118,7 @@ std::vector<Golden> drive(bool with_risk, const EnavConfig& config = golden_conf
     PlanRequest request = rig::request_on(terrain, pose, {-0.5, 22.0});
     if (with_risk) request.risk = &risk;
     const PlanResult& result = rig.plan(request);
-    rig::expect_result_is_sound(request, result, rig, &box.checker);
+    rig::expect_result_is_sound(request, result, rig, checker);
     out.push_back({result.outcome, result.path_index, result.telemetry.ace_evaluations,
                    result.telemetry.paths_tried, result.commit_end});
     pose = result.commit_end;
@@ -315,6 +322,70 @@ TEST(PlannerGolden, Failures) {
                      18,
                      1,
                      {0x1.28b99cc946428p+1, 0x1.38ae373fb8c0bp+4, 0x1.090fdaa22168cp+1}},
+                });
+}
+
+// The certified checker at its own spacing, under the limits that flight keeps to.
+TEST(PlannerGolden, Verified) {
+  VerifiedChecker checker;
+  ASSERT_TRUE(checker.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}).ok());
+  EnavConfig config = golden_config();
+  config.tree.ace_step_m = 0.1;
+  config.tree.turn_step_rad = 10 * kDeg / 3;
+  expect_golden(drive_with(&checker, true, config),
+                {
+                    {Outcome{0}, 885, 79, 1, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
+                    {Outcome{0}, 446, 142, 3, {0x1.8p+2, 0x1.ep+3, 0x1.5f66f2ed08ad4p+0}},
+                    {Outcome{0},
+                     83,
+                     61,
+                     1,
+                     {0x1.8421c5e36b8b7p+2, 0x1.ffd69b841ea9ap+3, 0x1.a3ab37314cf18p+0}},
+                    {Outcome{0},
+                     55,
+                     61,
+                     1,
+                     {0x1.796a20a74097ep+2, 0x1.0faa8b1332219p+4, 0x1.d6de6a648024bp+0}},
+                    {Outcome{0},
+                     134,
+                     101,
+                     6,
+                     {0x1.796a20a74097ep+2, 0x1.0faa8b1332219p+4, 0x1.01c64d7d2756ep+1}},
+                    {Outcome{0},
+                     13,
+                     79,
+                     4,
+                     {0x1.5c1213b75b102p+2, 0x1.1de1c8a701d73p+4, 0x1.0a4ed605afdf7p+1}},
+                    {Outcome{0},
+                     17,
+                     61,
+                     1,
+                     {0x1.3b00f7e2ca1a4p+2, 0x1.2b93d4fe6b336p+4, 0x1.12d75e8e3868p+1}},
+                    {Outcome{0},
+                     59,
+                     57,
+                     1,
+                     {0x1.1301d29bf035ap+2, 0x1.3808b26f7b5a2p+4, 0x1.2c70f827d201ap+1}},
+                    {Outcome{0},
+                     38,
+                     46,
+                     1,
+                     {0x1.c68250c02552fp+1, 0x1.42ab3ca60657p+4, 0x1.3d820938e312bp+1}},
+                    {Outcome{0},
+                     17,
+                     37,
+                     1,
+                     {0x1.5eedff2713dc6p+1, 0x1.4c10676cefff5p+4, 0x1.460a91c16b9b4p+1}},
+                    {Outcome{0},
+                     77,
+                     27,
+                     1,
+                     {0x1.d944f8c283104p+0, 0x1.532951156009ap+4, 0x1.682cb3e38dbd6p+1}},
+                    {Outcome{0},
+                     77,
+                     17,
+                     1,
+                     {0x1.bdab6e991a0b7p-1, 0x1.563e3617070f4p+4, 0x1.8a4ed605afdf8p+1}},
                 });
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -55,6 +56,73 @@ struct VerifiedBoxes {
         largest_share = std::max(largest_share, share);
       }
     }
+  }
+
+  // Least that is added for rounding, beyond the sums of absolute values taken in 80-bit arithmetic: to where a
+  // wheel can stand and how it can lean [m, rad], and to the image of a box, per metre of H's error (see the table
+  // in docs/verified_ace.md). False where there is no box.
+  struct Margins {
+    double reach = INFINITY;
+    double image = INFINITY;
+  };
+  static bool rounding_margins(const VerifiedChecker& checker, const Stance& stance, double reach,
+                               Margins* least) {
+    using Real = long double;
+    VerifiedChecker::Work box;
+    if (!checker.guess(&box, stance) || !checker.enclose(&box, reach, reach / 1.5)) return false;
+    typename std::remove_reference<decltype(box.reach)>::type moves;
+    if (!checker.move(&box, &moves)) return false;
+    Real spread[kN];
+    for (int i = 0; i < kN; ++i) {
+      Real forward = 0, left = 0, lean = 0;
+      const auto most = [](const Ball& b) { return std::fabs(Real{b.m}) + b.r; };
+      for (int j = 0; j < kN; ++j) {
+        forward += most(box.box.d_forward[i][j]) * box.half[j];
+        left += most(box.box.d_left[i][j]) * box.half[j];
+        lean += most(box.box.d_lean[i][j]) * box.half[j];
+      }
+      least->reach = std::min({least->reach, static_cast<double>(moves.forward[i] - forward),
+                               static_cast<double>(moves.left[i] - left),
+                               static_cast<double>(moves.lean[i] - lean)});
+      const Point2 at = box.wheel(i);
+      const WheelRange range = wheel_range(checker.map_, checker.settle_.footprint, at.x_m, at.y_m,
+                                           box.steered[i], box.lean[i], box.play(i));
+      spread[i] = (Real{range.residual_hi_m} - range.residual_lo_m) / 2;
+    }
+    for (int j = 0; j < kN; ++j) {
+      Real image = 0, rows = 0;
+      for (int i = 0; i < kN; ++i) {
+        image += std::fabs(Real{box.y[j][i]}) * spread[i];
+        rows += std::fabs(Real{box.y[j][i]});
+      }
+      for (int k = 0; k < kN; ++k) {
+        Real middle = j == k ? 1 : 0, radius = 0;
+        for (int i = 0; i < kN; ++i) {
+          const Real y = box.y[j][i];
+          middle -= y * (Real{box.box.d_up[i][k].m} -
+                         Real{box.slope_forward[i]} * box.box.d_forward[i][k].m -
+                         Real{box.slope_left[i]} * box.box.d_left[i][k].m -
+                         Real{box.slope_lean[i]} * box.box.d_lean[i][k].m);
+          radius += std::fabs(y) * (box.box.d_up[i][k].r +
+                                    std::fabs(box.slope_forward[i]) * box.box.d_forward[i][k].r +
+                                    std::fabs(box.slope_left[i]) * box.box.d_left[i][k].r +
+                                    std::fabs(box.slope_lean[i]) * box.box.d_lean[i][k].r);
+        }
+        image += (std::fabs(middle) + radius) * box.half[k];
+      }
+      least->image =
+          std::min(least->image, static_cast<double>((box.image_half[j] - image) / rows));
+    }
+    return true;
+  }
+
+  // Whether a pose is certified when settling ends `off` away, in one state, from where it does.
+  static bool certifies_with_settling_off(const VerifiedChecker& checker, const Stance& stance,
+                                          int state, double off) {
+    VerifiedChecker::Work work;
+    if (!checker.guess(&work, stance)) return false;
+    work.settled[state] += off;
+    return checker.certify(&work);
   }
 };
 
@@ -278,6 +346,55 @@ TEST(Verified, TSendsABoxIntoItsImage) {
   EXPECT_EQ(boxes.outside, 0);
   EXPECT_GT(boxes.largest_share,
             0.9);  // the bounds are met somewhere: the test is not an empty one
+}
+
+// The certificate is about real numbers: what float64 loses is added to every bound. 0.8 of what the argument
+// asks for is demanded, wherever the rover stands and however small the box.
+TEST(Verified, EveryBoundIsWidenedForRounding) {
+  std::mt19937 rng(38);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  VerifiedBoxes::Margins least;
+  int boxes = 0;
+  for (int scene = 0; scene < 9; ++scene) {
+    const double origin = scene % 3 == 0 ? 0.0 : scene % 3 == 1 ? 1e5 : 8388608.0;
+    Map map(120, 120, origin, -origin, 0.125);
+    make_ground(&map, scene, rng);
+    Pair pair(SafetyLimits::enav_like());
+    pair.look_at(map.view);
+    for (int n = 0; n < 40; ++n) {
+      const Pose2 pose{origin + 7 + 3 * unit(rng), -origin + 7 + 3 * unit(rng), 4 * unit(rng)};
+      const double reach = std::pow(10.0, -6 + 4 * std::fabs(unit(rng)));
+      boxes += VerifiedBoxes::rounding_margins(pair.verified, {pose, n % 2 == 0 ? 0.0 : 0.3}, reach,
+                                               &least);
+    }
+  }
+  EXPECT_GT(boxes, 150);
+  EXPECT_GT(least.reach, 0.8e-8);
+  EXPECT_GT(least.image, 0.8e-8);
+}
+
+// A pose can have several settled states. Only the one that settling ends in is worth a certificate.
+TEST(Verified, TheStateThatSettlingEndsInLiesInTheBox) {
+  std::mt19937 rng(39);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  int certified = 0;
+  for (int scene = 0; scene < 6; ++scene) {
+    Map map(120, 120, 0.0, 0.0, 0.1);
+    make_ground(&map, scene, rng);
+    Pair pair(SafetyLimits::enav_like());
+    pair.look_at(map.view);
+    for (int n = 0; n < 20; ++n) {
+      const Pose2 pose{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)};
+      if (!VerifiedBoxes::certifies_with_settling_off(pair.verified, pose, 0, 0.0)) continue;
+      ++certified;
+      for (int state = 0; state < VerifiedBoxes::kN; ++state) {
+        for (const double off : {-0.1, 0.1}) {
+          EXPECT_FALSE(VerifiedBoxes::certifies_with_settling_off(pair.verified, pose, state, off));
+        }
+      }
+    }
+  }
+  EXPECT_GT(certified, 50);
 }
 
 // Where the one box that is tried does not prove anything, nothing is passed.

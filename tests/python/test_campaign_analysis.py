@@ -26,7 +26,6 @@ from mlnav.campaign.statistics import (
     FEWEST_PAIRS,
     Rate,
     ecdf,
-    firm,
     holm,
     independent_ratio,
     mcnemar,
@@ -130,17 +129,17 @@ def test_strata_of_one_are_drawn_from_together() -> None:
 
 
 def test_an_interval_that_says_nothing_is_none() -> None:
-    assert firm(paired_mean([1.0, 2.0])).interval is None
-    assert firm(paired_mean([2.0] * FEWEST_PAIRS)).interval is None
-    assert firm(paired_mean([2.0] * FEWEST_PAIRS)).value == 2.0
-    assert firm(paired_mean(list(range(FEWEST_PAIRS)))).interval is not None
+    assert paired_mean([1.0, 2.0]).interval is None
+    assert paired_mean([2.0] * FEWEST_PAIRS).interval is None
+    assert paired_mean([2.0] * FEWEST_PAIRS).value == 2.0
+    assert paired_mean(list(range(FEWEST_PAIRS))).interval is not None
 
 
 def test_independent_ratios() -> None:
     got = independent_ratio([100.0, 300.0], [10.0, 10.0], [50.0], [10.0])
     assert (got.value, got.n) == (pytest.approx(4.0), 1)
     same = independent_ratio([40.0] * 9, [4.0] * 9, [10.0] * 7, [2.0] * 7)
-    assert same.interval == pytest.approx((2.0, 2.0))
+    assert (same.value, same.interval) == (pytest.approx(2.0), None)  # all alike
     assert independent_ratio([], [], [1.0], [1.0]).value is None
     assert independent_ratio([1.0], [1.0], [0.0], [1.0]).value is None
 

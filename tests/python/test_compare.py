@@ -340,11 +340,12 @@ def test_paired_ratio_is_of_means_and_its_interval_of_pairs() -> None:
     cycles = [10.0, 10.0]
     got = paired_ratio(top, cycles, bottom, [10.0, 10.0])
     assert got.value == pytest.approx(5.0)
-    assert got.n == 2
-    assert got.interval == pytest.approx((2.0, 10.0))
+    assert (got.n, got.interval) == (2, None)  # of two pairs an interval would say nothing
+    many = paired_ratio(top * 4, cycles * 4, bottom * 4, [10.0] * 8)
+    assert 2.0 <= many.interval[0] < 5.0 < many.interval[1] <= 10.0
     same = paired_ratio([40.0] * 9, [4.0] * 9, [10.0] * 9, [2.0] * 9)
     assert same.value == pytest.approx(2.0)
-    assert same.interval == pytest.approx((2.0, 2.0))
+    assert same.interval is None
     assert paired_ratio([], [], [], []).value is None
     assert paired_ratio([1.0], [1.0], [0.0], [1.0]).value is None
 
@@ -355,7 +356,7 @@ def test_strata_are_drawn_each_for_itself() -> None:
     mixed = paired_ratio(top, ones, bottom, ones)
     kept = paired_ratio(top, ones, bottom, ones, [0] * 5 + [1] * 5)
     assert kept.value == mixed.value
-    assert kept.interval == pytest.approx((kept.value, kept.value))
+    assert kept.interval is None  # nothing varies within a stratum
     assert mixed.interval[1] - mixed.interval[0] > 1.0
 
 
@@ -436,8 +437,7 @@ def test_report_arithmetic() -> None:
     assert x["success_test"]["none/sobel"]["only_b"] == 1
     assert told["ratio"]["none/sobel"] == pytest.approx((420 / 4) / (140 / 4))
     assert told["overall"]["inefficiency_difference"]["none/sobel"] == pytest.approx(0.2 / 3)
-    low, high = told["ratio_ci95"]["none/sobel"]
-    assert low <= told["ratio"]["none/sobel"] <= high
+    assert told["ratio_ci95"]["none/sobel"] is None  # of three pairs
 
     none, sobel = x["contenders"]["none"], x["contenders"]["sobel"]
     assert none["success"]["rate"] == 0.5

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlnav.bench.counting import CountingError, _Tools, by_part, totals
+from mlnav.bench.counting import BUILDS, CountingError, _Tools, by_part, require_scalar, totals
 from mlnav.bench.instructions import (
     PER_S,
     STAGES,
@@ -225,3 +226,28 @@ def test_our_convolution_is_a_convolution(tmp_path, into, out, kernel, stride, g
     subprocess.run([program, tmp_path / "x", tmp_path / "y"], check=True)
     y = np.fromfile(tmp_path / "y", np.float32).reshape(expected.shape)
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64"
+    or shutil.which("objdump") is None
+    or shutil.which("c++") is None,
+    reason="looks for x86 vector instructions in a program, with objdump",
+)
+@pytest.mark.parametrize("source", ["ground/wheel_height.cpp", "safety/fixed_box.cpp"])
+def test_the_scalar_build_computes_one_number_at_a_time(tmp_path, source) -> None:
+    """With the core's own lanes left in, a pose was counted at half of what it costs."""
+
+    def compiled(name: str, flags: tuple[str, ...]) -> Path:
+        program = tmp_path / f"{name}.o"
+        command = ["c++", "-std=c++17", *flags, "-I", ROOT / "cpp" / "include", "-c"]
+        subprocess.run([*command, ROOT / "cpp" / "src" / source, "-o", program], check=True)
+        return program
+
+    scalar = BUILDS["scalar"].core
+    assert "-DMLNAV_SCALAR" in scalar
+    require_scalar(compiled("scalar", scalar))
+    lanes = tuple(flag for flag in scalar if flag != "-DMLNAV_SCALAR")
+    for name, flags in (("lanes", lanes), ("vectorised", BUILDS["vectorised"].core)):
+        with pytest.raises(CountingError, match=r"vector instructions.*mlnav::"):
+            require_scalar(compiled(name, flags))

@@ -11,14 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from mlnav import risk
+from mlnav.campaign.trial import Reliability, risk_at
 from mlnav.cli import app
 from mlnav.config import Config
 from mlnav.core import HeightMap
 from mlnav.io.records import to_json
-from mlnav.risk import ModelError, make_heuristic, models
+from mlnav.risk import ModelError, RiskMap, held_to_contract, make_heuristic, models
 from mlnav.risk.network import network_input
-from mlnav.sim import TruthSensor, traverse
-from mlnav.terrain import Terrain, benchmark_class
+from mlnav.sim import TruthSensor, out_of_work, traverse
+from mlnav.terrain import Terrain, benchmark_class, load
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -219,7 +220,8 @@ def test_sizes_come_from_the_manifest(tmp_path) -> None:
 
 def test_what_the_network_says_is_priced(tmp_path, rocky) -> None:
     """The goal is down the slope, and this network fears low ground."""
-    config = configured(write(tmp_path, network(height=-0.2)), "traverse.max_cycles=12")
+    fears = network(height=-0.04, bias=0.5)
+    config = configured(write(tmp_path, fears), "traverse.max_cycles=12")
     shy, plain = traverse(rocky, config), traverse(rocky, config.replaced(heuristic="none"))
     assert sum(c.risk_used for c in shy.cycles) > 0
     assert [c.pose for c in shy.cycles] != [c.pose for c in plain.cycles]
@@ -263,14 +265,100 @@ def test_cells_within_a_hundredth_are_taken_as_they_are(tmp_path) -> None:
     assert b.origin_m == pytest.approx([1.009 * v for v in a.origin_m])
 
 
-@pytest.mark.parametrize("res", [0.03, 0.14, 0.2])
-def test_cells_too_fine_or_coarse_have_no_opinion(tmp_path, res) -> None:
-    heuristic = make_heuristic(configured(write(tmp_path)))
-    seen = HeightMap(np.zeros((200, 200), np.float32), res, (0.0, 0.0))
-    for expected in (1, 0):  # told once
-        assert heuristic.risk(seen, (3.0, 3.0, 0.0)) is None
-        assert len(heuristic.take_events()) == expected
-    assert heuristic.inferences == 0
+def test_cells_of_a_fifth_of_a_metre_are_interpolated_like_others(tmp_path) -> None:
+    """The first size beyond the network's own at which nothing used to be predicted was 0.13 m."""
+    heuristic = make_heuristic(configured(write(tmp_path, network(known=1.0))))
+    for res in (0.011, 0.02, 0.03, 0.14, 0.1946, 0.2, 0.5):
+        seen = HeightMap(np.zeros((round(40 / res),) * 2, np.float32), res, (0.0, 0.0))
+        found = heuristic.risk(seen, (20.0, 20.0, 0.0))
+        assert (found.p == 1.0).all(), res
+    assert heuristic.take_events() == ()
+
+
+def test_finer_cells_are_averaged_and_holes_stay_holes(tmp_path) -> None:
+    """A spike of 2 cm between the network's cell centres is in its mean; a hole is unknown."""
+    z = np.zeros((1000, 1000), np.float32)
+    z[500, 500] = 2.5  # a 25th of a cell of 0.1 m
+    z[700, 700] = np.nan
+    seen = HeightMap(z, 0.02, (0.01, 0.01))
+    heuristic = make_heuristic(configured(write(tmp_path, network(height=4.0))))
+    found = heuristic.risk(seen, (10.0, 10.0, 0.0))
+    iy, ix = (round((10.0 - at) / 0.2) for at in (found.origin_m[1], found.origin_m[0]))
+    # 0.1 m in one of the four cells under the risk cell; the mean of the map is next to nothing.
+    assert found.p[0].max() == pytest.approx(0.1, abs=0.01)
+    assert abs(found.p[0, iy - 2 : iy + 3, ix - 2 : ix + 3].max() - found.p[0].max()) < 1e-6
+    shares = make_heuristic(configured(write(tmp_path / "known", network(known=1.0))))
+    known = shares.risk(seen, (10.0, 10.0, 0.0)).p[0]
+    assert 0.0 < (1.0 - known).sum() <= 4.0
+
+
+@pytest.mark.parametrize("res", [0.05, 0.13, 0.1946])
+def test_the_shipped_network_works_on_any_cells(res) -> None:
+    """Resampled rough ground: about the same risk on cells of any size."""
+    terrain = load("0/.20", seed=3)
+    n = round(50.0 / res)
+    at = 1.0 + res * np.arange(n)
+    x, y = np.meshgrid(at, at)
+    z = terrain.height(x, y).astype(np.float32)
+    config = Config().replaced(heuristic="network")
+    coarse = make_heuristic(config).risk(HeightMap(z, res, (1.0, 1.0)), (26.0, 26.0, 0.0))
+    fine = make_heuristic(config).risk(
+        HeightMap(terrain.z, terrain.resolution_m, terrain.origin_m), (26.0, 26.0, 0.0)
+    )
+    poses = np.column_stack([*np.random.default_rng(1).uniform(20, 32, (2, 4000)), np.zeros(4000)])
+    a, b = risk_at(coarse, poses), risk_at(fine, poses)
+    assert np.corrcoef(a, b)[0, 1] > 0.8
+    assert a.std() > 0.1
+
+
+# ---------------------------------------------------------------------------------------- contract
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (0.0, 1.0, None),
+        (-1e-6, 1.0000001, None),
+        (0.0, 1.5, "risk from 0 to 1.5"),
+        (-7.0, 4.0, "risk from -7 to 4"),
+        (math.nan, math.nan, None),
+    ],
+)
+def test_risk_is_held_to_its_contract(low, high, told) -> None:
+    p = np.zeros((1, 4, 4), np.float32)
+    p[0, 0], p[0, 1] = low, high
+    held, fault = held_to_contract(RiskMap(p, 0.2, (0.0, 0.0)))
+    if told is None:
+        assert fault is None
+        known = held.p[np.isfinite(held.p)]
+        assert known.min(initial=0.0) >= 0.0 and known.max(initial=1.0) <= 1.0
+    else:
+        assert held is None and told in fault
+
+
+@pytest.mark.parametrize("policy", ["always", "on_failure"])
+def test_logits_are_an_event_and_the_baseline(tmp_path, rocky, policy) -> None:
+    """The planner never sees them, nor do the instruments of a campaign."""
+    logits = write(tmp_path, network(bias=-4.0))
+    config = configured(logits, f"heuristic.policy={policy}", "traverse.max_cycles=6")
+    reliability = Reliability(1)
+    result = traverse(rocky, config, observers=[reliability])
+    baseline = traverse(rocky, config.replaced(heuristic="none"))
+    # Where a map may still come poses are asked for in another order, for the same path.
+    assert [c.as_dict()["motion"] for c in result.cycles] == [
+        c.as_dict()["motion"] for c in baseline.cycles
+    ]
+    summary = result.summary()
+    assert summary["risk_used"] == 0 < summary["risk_asked"] == summary["risk_missing"]
+    assert "not within 0 to 1" in summary["events"]["distinct"][0]
+    assert out_of_work(summary["risk_asked"], summary["risk_missing"]) is not None
+    assert sum(reliability.as_dict()["reliability_poses"]) == 0
+
+
+def test_a_heuristic_at_work_is_not_told_of() -> None:
+    assert out_of_work(0, 0) is None
+    assert out_of_work(100, 5) is None
+    assert "6 of 100" in out_of_work(100, 6)
 
 
 # ----------------------------------------------------------------------------------------- refusals
@@ -411,6 +499,7 @@ def test_what_ships_is_sound() -> None:
 def records(result) -> list[dict]:
     """What the cycles did, without times, events, and that a heuristic was asked."""
     left_out = {"timing_s", "events", "risk_requested", "evaluations_before_risk"}
+    left_out |= {"risk_asked", "risk_missing"}
     return [{k: v for k, v in c.as_dict().items() if k not in left_out} for c in result.cycles]
 
 

@@ -52,7 +52,8 @@ class Build:
 
 
 BUILDS = {
-    "scalar": Build(("-O2", "-fno-tree-vectorize"), tuple(FUSED)),
+    # MLNAV_SCALAR leaves out the lanes that are in the core's text, the other flag the compiler's.
+    "scalar": Build(("-O2", "-fno-tree-vectorize", "-DMLNAV_SCALAR"), tuple(FUSED)),
     "vectorised": Build(("-O3",), (*FUSED, "-mavx2") if FUSED else ()),
 }
 
@@ -216,7 +217,43 @@ def _core_counts(
          "-DMLNAV_BUILD_BENCH=ON", "-DMLNAV_BUILD_TESTS=OFF"]
     )  # fmt: skip
     _run([tools.cmake, "--build", str(where), "--target", "count_instructions", "--parallel", "2"])
-    return by_part(tools.callgrind(where / "bench" / "count_instructions", *windows))
+    program = where / "bench" / "count_instructions"
+    if build is BUILDS["scalar"]:
+        require_scalar(program)
+    return by_part(tools.callgrind(program, *windows))
+
+
+_PACKED = re.compile(
+    r"\tv?((?:add|sub|mul|div|sqrt|max|min|fmadd\d+|fmsub\d+)p[sd]|p(?:add|sub|mul)\w+)\s"
+)
+"""x86 arithmetic on several lanes at once. Moves, masks and conversions of one value use vector
+registers too, and are no more work than their scalar kin."""
+
+
+def require_scalar(program: Path) -> None:
+    """Make sure that the core in a program computes one number at a time.
+
+    Counts of a processor without vectors that rest on vector instructions would be too low, the
+    more so for poses, which the core computes in pairs.
+
+    Raises:
+        CountingError: it does not; the message names where.
+    """
+    if platform.machine() != "x86_64":
+        return
+    objdump = shutil.which("objdump")
+    if objdump is None:
+        raise CountingError("not found: objdump; please install (binutils)")
+    symbol, found = "", []
+    for line in _run([objdump, "-d", "-C", "--no-show-raw-insn", str(program)]).splitlines():
+        if line.endswith(">:"):
+            symbol = line.partition("<")[2].removesuffix(">:")
+        elif "mlnav::" in symbol and (packed := _PACKED.search(line)):
+            found.append(f"{packed[1]} in {symbol}")
+    if found:
+        raise CountingError(
+            f"{program}: {len(found)} vector instructions in the scalar build, as {found[0]}"
+        )
 
 
 def by_part(counts: Mapping[str, float]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from mlnav.config import (
     Config,
     ConfigError,
     Count,
-    Network,
     Positive,
     Section,
     parse_yaml,
@@ -29,7 +28,7 @@ from mlnav.config import (
     told,
 )
 from mlnav.io import shipped_folder
-from mlnav.risk.models import ModelError, find_model, read_model
+from mlnav.risk.models import ModelError, require_model
 from mlnav.terrain import TerrainError, benchmark_recipe, load, parse_class
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -354,13 +353,6 @@ def _checked(data: dict[str, Any], source: str) -> Definition:
         raise CampaignError(told(fault, data, source)) from fault
 
 
-_LIBRARIES = {
-    ("heuristic", "network"): ("onnxruntime", "onnx"),
-    ("world", "bullet"): ("pybullet", "sim"),
-}
-"""Library, and the extra that it comes with, that a part needs."""
-
-
 def check_available(definition: Definition) -> None:
     """Look at all that trials will need, so that what is missing is told before anything runs.
 
@@ -380,24 +372,11 @@ def check_available(definition: Definition) -> None:
             raise CampaignError(f"grounds: {fault}") from fault
     for contender in definition.contenders:
         config = definition.config_of(contender)
-        for (part, name), (library, extra) in _LIBRARIES.items():
-            if getattr(config, part).name == name and find_spec(library) is None:
-                raise CampaignError(
-                    f"contender {contender.name}: {part} {name} needs {library} (extra {extra!r})"
-                )
-        if isinstance(config.heuristic, Network):
-            _check_model(contender.name, config, config.heuristic.model)
-
-
-def _check_model(contender: str, config: Config, model: str) -> None:
-    try:
-        folder = find_model(model, config.checker.name, config.limits.name)
-        if folder is not None:
-            read_model(folder)
-    except ModelError as fault:
-        raise CampaignError(f"contender {contender}: {fault}") from fault
-    if folder is None:
-        raise CampaignError(
-            f"contender {contender}: no model {model!r} for {config.checker.name},"
-            f" {config.limits.name}"
-        )
+        if config.world.name == "bullet" and find_spec("pybullet") is None:
+            raise CampaignError(
+                f"contender {contender.name}: world bullet needs pybullet (extra 'sim')"
+            )
+        try:
+            require_model(config)
+        except ModelError as fault:
+            raise CampaignError(f"contender {contender.name}: {fault}") from fault

@@ -14,7 +14,6 @@ from mlnav.campaign.statistics import (
     FEWEST_PAIRS,
     Estimate,
     Rate,
-    firm,
     holm,
     independent_ratio,
     mcnemar,
@@ -111,20 +110,16 @@ def change(before: Sequence[Run], after: Sequence[Run]) -> Change:
         only_after=test["only_b"],
         p=test["p"],
         p_holm=None,
-        ratio=firm(
-            paired_ratio(
-                [a.number("ace_evaluations") for a, _ in both],
-                [a.number("cycles") for a, _ in both],
-                [b.number("ace_evaluations") for _, b in both],
-                [b.number("cycles") for _, b in both],
-                strata([b for _, b in both]),
-            )
+        ratio=paired_ratio(
+            [a.number("ace_evaluations") for a, _ in both],
+            [a.number("cycles") for a, _ in both],
+            [b.number("ace_evaluations") for _, b in both],
+            [b.number("cycles") for _, b in both],
+            strata([b for _, b in both]),
         ),
-        detour=firm(
-            paired_mean(
-                [b.row["inefficiency"] - a.row["inefficiency"] for a, b in detours],
-                strata([b for _, b in detours]),
-            )
+        detour=paired_mean(
+            [b.row["inefficiency"] - a.row["inefficiency"] for a, b in detours],
+            strata([b for _, b in detours]),
         ),
     )
 
@@ -150,7 +145,7 @@ def _unpaired(before: Sequence[Run], after: Sequence[Run]) -> Change:
         only_after=0,
         p=None,
         p_holm=None,
-        ratio=firm(independent_ratio(*columns)),
+        ratio=independent_ratio(*columns),
         detour=Estimate(None, None, 0),
     )
 

@@ -102,6 +102,8 @@ TRIALS = _schema(
         "overthinks": _COUNT,
         "risk_requested": _COUNT,
         "risk_used": _COUNT,
+        "risk_asked": _COUNT,
+        "risk_missing": _COUNT,
         "inferences": _COUNT,
         "events": _COUNT,
         "tilt_max_rad": _REAL,

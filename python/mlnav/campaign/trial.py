@@ -305,6 +305,8 @@ def _row(trial: Trial, result: TraverseResult) -> Row:
         "overthinks": summary["overthinks"],
         "risk_requested": summary["risk_requested"],
         "risk_used": summary["risk_used"],
+        "risk_asked": summary["risk_asked"],
+        "risk_missing": summary["risk_missing"],
         "inferences": summary["inferences"],
         "events": summary["events"]["count"],
         "tilt_max_rad": max(tilts, default=None),

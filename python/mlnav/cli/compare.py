@@ -130,6 +130,7 @@ def compare_command(
     from mlnav.bench.compare_report import markdown, report
     from mlnav.bench.instructions import load_instructions
     from mlnav.io import write_json, write_text
+    from mlnav.risk.models import ModelError, require_model
 
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
@@ -151,6 +152,11 @@ def compare_command(
         size,
     )
     counts = load_instructions()
+    for contender in comparison.contenders:
+        try:
+            require_model(contender.config)
+        except ModelError as fault:
+            raise RefusedError(f"contender {contender.name}: {fault}") from fault
     claim(out, _present(out) if force else (), force)
     total = len(comparison.entries) * pairs * len(comparison.contenders)
     try:

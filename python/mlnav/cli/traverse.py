@@ -148,6 +148,9 @@ def traverse_command(
     heading = None if heading_deg is None else math.radians(heading_deg)
     pose = sim.start_pose(ground, start_at, goal_point, heading)
     distance = math.dist(pose[:2], goal_point)
+    # All that may be refused is made first: a folder is claimed for a run that can begin.
+    navigator = sim.Navigator(ground, setup, seed)
+    drives_in = sim.make_world(ground, setup)
     claim(out, FILES, force)
     if rerun is not None:
         claim(rerun.parent, [rerun.name], force)
@@ -178,7 +181,15 @@ def traverse_command(
             recording = Recording(rerun, ground, setup, pose, goal_point)
             observers.append(open_files.enter_context(recording))
         result = sim.traverse(
-            ground, setup, start_at, goal_point, seed, heading_rad=heading, observers=observers
+            ground,
+            setup,
+            start_at,
+            goal_point,
+            seed,
+            heading_rad=heading,
+            observers=observers,
+            navigator=navigator,
+            world=drives_in,
         )
         for record in result.cycles[written:]:  # an interrupt came between the two
             records.write(record.as_dict())
@@ -197,6 +208,9 @@ def traverse_command(
         _report(summary)
     for event in summary["events"]["distinct"]:
         say(event)
+    idle = sim.out_of_work(summary["risk_asked"], summary["risk_missing"])
+    if idle is not None:
+        say(f"[bold]{summary['heuristic']}[/]: {idle}")
     if busiest is not None and result.outcome != "interrupted":
         _film(ground, result, setup, out, busiest, film_every)
     if result.outcome == "interrupted":

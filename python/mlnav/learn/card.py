@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mlnav.risk.network import MAP_RESOLUTION_M
-
 _CARD = """\
 # {name}
 
@@ -62,9 +60,8 @@ Test windows by the ground they are on, worst AUC first (kinds overlap):
 - {missed}
 - It orders poses worst on: {worst}. Its risk is furthest from the share rejected on: {furthest}.
 - **Unknown ground.** {unknown}
-- **Cell size.** It learnt from cells of {resolution:g} m alone. mlnav interpolates maps of
-  {low:g} to {high:g} m to that and plans without the network on others; what interpolation does
-  to its risk is not part of these numbers.
+- **Cell size.** It learnt from cells of {resolution:g} m alone. mlnav averages finer maps and
+  interpolates all others to that; what this does to its risk is not part of these numbers.
 - **Other ground.** Slopes above 25 degrees, rock covers above 20 %, walls and man-made objects,
   and a sensor's noise are not in its training data. Nor are other rovers, limits or checkers: for
   those its risk means nothing.
@@ -80,7 +77,6 @@ def card(manifest: dict[str, Any]) -> str:
     network = training["network"]
     by_ground: dict[str, Any] = metrics["test_by_ground"]
     first = test["reliability"][0]
-    low, high = MAP_RESOLUTION_M
     return _CARD.format(
         name=manifest["name"],
         **manifest["labels"],
@@ -133,8 +129,6 @@ def card(manifest: dict[str, Any]) -> str:
         worst=_named(_worst(by_ground, "auc")),
         furthest=_named(_worst(by_ground, "calibration_error")),
         unknown=_unknown(by_ground, metrics["test_unknown_share_max"]),
-        low=low,
-        high=high,
     )
 
 

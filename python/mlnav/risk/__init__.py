@@ -3,7 +3,7 @@
 A risk map only reorders and prices candidates; ACE alone decides safety.
 """
 
-from mlnav.risk.base import Heuristic, RiskMap
+from mlnav.risk.base import Heuristic, RiskMap, held_to_contract
 from mlnav.risk.heuristics import NoRisk, SobelRisk, make_heuristic
 from mlnav.risk.models import Manifest, Model, ModelError, model_folder, model_names, read_model
 from mlnav.risk.network import NetworkRisk
@@ -19,6 +19,7 @@ __all__ = [
     "OracleRisk",
     "RiskMap",
     "SobelRisk",
+    "held_to_contract",
     "make_heuristic",
     "model_folder",
     "model_names",

@@ -38,6 +38,29 @@ class RiskMap:
         return type(self), (self.p, self.resolution_m, self.origin_m)
 
 
+ROUNDING = 1e-4
+"""How far beyond [0, 1] a risk may be for the arithmetic that it comes from; it is put back."""
+
+
+def held_to_contract(risk: RiskMap) -> tuple[RiskMap | None, str | None]:
+    """A heuristic's map as the planner may take it, or None and what is wrong with it.
+
+    Finite risks are in [0, 1]. Beyond by rounding they are clamped; beyond by more they are no
+    risks (logits, percent), and pricing them would steer the planner at random.
+    """
+    known = risk.p[np.isfinite(risk.p)]
+    if not known.size:
+        return risk, None
+    low, high = float(known.min()), float(known.max())
+    if low >= 0.0 and high <= 1.0:
+        return risk, None
+    if low < -ROUNDING or high > 1.0 + ROUNDING:
+        return None, (
+            f"risk from {low:.6g} to {high:.6g} is not within 0 to 1; planned as the baseline does"
+        )
+    return RiskMap(np.clip(risk.p, 0.0, 1.0), risk.resolution_m, risk.origin_m), None
+
+
 class Heuristic(Protocol):
     """Predicts risk from the map that the planner sees. One heuristic is one traverse."""
 

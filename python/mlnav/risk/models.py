@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -201,3 +202,21 @@ def configured_model(config: Config) -> Manifest | None:
         return None
     folder = find_model(heuristic.model, config.checker.name, config.limits.name)
     return None if folder is None else read_manifest(folder)
+
+
+def require_model(config: Config) -> None:
+    """Make sure, before anything is driven, that the network of a configuration can be run.
+
+    Raises:
+        ModelError: there is no model for it, the model cannot be used, or onnxruntime is missing.
+    """
+    heuristic = config.heuristic
+    if not isinstance(heuristic, Network):
+        return
+    pair = config.checker.name, config.limits.name
+    folder = find_model(heuristic.model, *pair)
+    if folder is None:
+        raise ModelError(f"no model {heuristic.model!r} for {', '.join(pair)}")
+    read_model(folder)
+    if find_spec("onnxruntime") is None:
+        raise ModelError("heuristic network needs onnxruntime (extra 'onnx')")

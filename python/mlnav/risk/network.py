@@ -21,9 +21,6 @@ from mlnav.risk.models import AUTO, Manifest, Model, ModelError, find_model, rea
 SAME_RESOLUTION = 0.01
 """Relative difference up to which a map's cells are taken for the network's."""
 
-MAP_RESOLUTION_M = (0.04, 0.13)
-"""Of maps that can be resampled: finer ones hide peaks between samples, coarser ones have none."""
-
 F32 = NDArray[np.float32]
 
 
@@ -57,12 +54,16 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
     Its corner is a multiple of two output cells from a fixed point, so that it keeps its place
     while the rover moves less, and the ground its phase in the network's cells. That point is the
     map's corner where the map has the network's cells, which are then cut out as they are; else it
-    is the world's origin, and heights are interpolated at the cells' centres.
+    is the world's origin, and heights are interpolated at the cells' centres. Cells of less than
+    half the network's are averaged first, in whole blocks, so that each tells of all its ground.
     """
     ny, nx = manifest.input.cells
     align = 2 * manifest.ratio
     res = local_map.resolution_m
     if not _same_cells(res, manifest):
+        blocks = max(1, round(manifest.input.resolution_m / res))
+        if blocks > 1:
+            local_map = _averaged(local_map, blocks)
         res = manifest.input.resolution_m
         x0 = y0 = 0.5 * res
         iy, ix = (_first(pose[i], res, n, align) for i, n in ((1, ny), (0, nx)))
@@ -87,6 +88,25 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
             inside[0].start - iy : inside[0].stop - iy, inside[1].start - ix : inside[1].stop - ix
         ] = part
     return Window(z, res, (x0 + ix * res, y0 + iy * res))
+
+
+def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
+    """Means of blocks x blocks cells, unknown where one of them is; what is left over is cut off.
+
+    Blocks begin at whole multiples of their size from the world's origin, as far as the map's
+    cells do, so that the same ground is averaged alike in every cycle.
+    """
+    res, origin = local_map.resolution_m, local_map.origin_m
+    first = [-round(at / res) % blocks for at in origin]
+    ny, nx = ((n - skip) // blocks for n, skip in zip(local_map.shape, first[::-1], strict=True))
+    if min(ny, nx) < 1:
+        return local_map
+    part = local_map.z[first[1] : first[1] + ny * blocks, first[0] : first[0] + nx * blocks]
+    wide = part.reshape(ny, blocks, nx, blocks).astype(np.float64)
+    middle = 0.5 * res * (blocks - 1)
+    x, y = (at + skip * res + middle for at, skip in zip(origin, first, strict=True))
+    mean = wide.mean(axis=(1, 3))
+    return HeightMap(mean.astype(np.float32), res * blocks, (x, y))
 
 
 def network_input(z: F32) -> F32 | None:
@@ -149,13 +169,6 @@ class NetworkRisk:
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """Risk on the network's window about the pose, from before where the window is the same."""
         if self._manifest is None:
-            return None
-        res, (low, high) = local_map.resolution_m, MAP_RESOLUTION_M
-        if not (low <= res <= high or _same_cells(res, self._manifest)):
-            self._tell_once(
-                f"map cells of {res:g} m, the network takes {low:g} to {high:g} m;"
-                " planning as the baseline does"
-            )
             return None
         window = window_of(local_map, pose, self._manifest)
         if self._kept is not None and window.same_as(self._kept[0]):

@@ -8,11 +8,12 @@ from mlnav.sim.loop import (
     at_rest,
     checked_point,
     lost_run,
+    make_world,
     one_cycle,
     start_pose,
     traverse,
 )
-from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
+from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult, out_of_work
 from mlnav.sim.navigator import Cycle, Navigator
 from mlnav.sim.sensor import Sensor, TruthSensor, zone_mask
 from mlnav.sim.world import (
@@ -46,7 +47,9 @@ __all__ = [
     "default_endpoints",
     "drawn_endpoints",
     "lost_run",
+    "make_world",
     "one_cycle",
+    "out_of_work",
     "reason_names",
     "screen",
     "start_pose",

@@ -50,6 +50,7 @@ def traverse(
     *,
     heading_rad: float | None = None,
     observers: Iterable[Observer] = (),
+    navigator: Navigator | None = None,
     world: World | None = None,
 ) -> TraverseResult:
     """Drive a rover from start to goal.
@@ -63,6 +64,7 @@ def traverse(
             result.
         heading_rad: at the start; towards the goal by default.
         observers: called at the end of each cycle.
+        navigator: what plans, made anew; by default of the configuration.
         world: where to drive; what the configuration names by default.
 
     Returns:
@@ -76,7 +78,7 @@ def traverse(
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
-    navigator = Navigator(terrain, config, seed)
+    navigator = navigator or Navigator(terrain, config, seed)
     run = _Run(terrain, config, seed, pose, goal_point, list(observers))
     ground = world or make_world(terrain, config)
     run.built = {
@@ -329,6 +331,8 @@ class _Run:
             path_cost=plan.path_cost,
             risk_requested=plan.risk_requested,
             risk_used=plan.risk_used,
+            risk_asked=cycle.risk_asked,
+            risk_missing=cycle.risk_missing,
             evaluations_before_risk=plan.evaluations_before_risk,
             inferences=cycle.inferences,
             rejects={k: v for k, v in plan.rejects.items() if v},

@@ -56,6 +56,17 @@ MODELLED_S_PER_EVALUATION = 0.010
 """Published RAD750 figure for one ACE evaluation: 10-15 ms a pose."""
 
 
+OUT_OF_WORK = 0.05
+"""Share of the cycles that asked a heuristic: more of them without a map are told aloud."""
+
+
+def out_of_work(asked: int, missing: int) -> str | None:
+    """What to say of a heuristic that had no map where it was asked; None: nothing."""
+    if missing <= OUT_OF_WORK * asked:
+        return None
+    return f"the heuristic had no map in {missing} of {asked} cycles that asked for one"
+
+
 @dataclass(frozen=True, eq=False)
 class CycleRecord:
     """One cycle: where it began, what was planned, how the committed motion went.
@@ -81,6 +92,10 @@ class CycleRecord:
     """The heuristic was asked on the way, the cheapest path having failed."""
     risk_used: bool
     """A risk map entered the costs, from the start or on the way."""
+    risk_asked: bool
+    """The heuristic was asked for a map, up front or on the way."""
+    risk_missing: bool
+    """And had none that could be used: the cycle was planned as the baseline does."""
     evaluations_before_risk: int
     """ACE evaluations made when the heuristic was asked."""
     inferences: int
@@ -141,6 +156,8 @@ class CycleRecord:
             "path_cost": self.path_cost,
             "risk_requested": self.risk_requested,
             "risk_used": self.risk_used,
+            "risk_asked": self.risk_asked,
+            "risk_missing": self.risk_missing,
             "evaluations_before_risk": self.evaluations_before_risk,
             "inferences": self.inferences,
             "rejects": dict(self.rejects),
@@ -265,6 +282,8 @@ class TraverseResult:
             "overthink_rate": overthinks / n if n else None,
             "risk_requested": sum(c.risk_requested for c in self.cycles),
             "risk_used": sum(c.risk_used for c in self.cycles),
+            "risk_asked": sum(c.risk_asked for c in self.cycles),
+            "risk_missing": sum(c.risk_missing for c in self.cycles),
             "inferences": sum(c.inferences for c in self.cycles),
             "rejects": rejects,
             "faults": list(self.faults),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config, numbers_of, numbers_of_struct
 from mlnav.core import HeightMap
-from mlnav.risk import Heuristic, RiskMap, make_heuristic
+from mlnav.risk import Heuristic, RiskMap, held_to_contract, make_heuristic
 from mlnav.sim.localization import Whereabouts
 from mlnav.sim.sensor import Sensor, make_sensor
 from mlnav.terrain import Terrain
@@ -30,6 +30,8 @@ class Cycle:
             `plan`, whenever it was asked.
         inferences: 1 where a risk map was computed, 0 where there was none, or an earlier one.
         events: what the heuristic has to report, in words.
+        risk_asked: the heuristic was asked for a map.
+        risk_missing: and there was none that could be used.
     """
 
     where: Whereabouts
@@ -39,6 +41,8 @@ class Cycle:
     timing_s: dict[str, float]
     inferences: int
     events: tuple[str, ...]
+    risk_asked: bool
+    risk_missing: bool
 
 
 class Navigator:
@@ -104,12 +108,23 @@ class Navigator:
         heuristic, inferences = self.heuristic, self.heuristic.inferences
         settings = self._config.heuristic
         on_demand = settings.policy == "on_failure" and self._may_ask and self._hard_ground == 0
-        risk = None if on_demand else heuristic.risk(local_map, pose)
+        faults: list[str] = []
+
+        def predict() -> RiskMap | None:
+            made = heuristic.risk(local_map, pose)
+            if made is None:
+                return None
+            held, fault = held_to_contract(made)
+            if fault is not None:
+                faults.append(f"heuristic: {fault}")
+            return held
+
+        risk = None if on_demand else predict()
         predicted = time.perf_counter()
 
         def on_failure() -> tuple[NDArray[np.float32], float, tuple[float, float]] | None:
             nonlocal risk
-            risk = heuristic.risk(local_map, pose)
+            risk = predict()
             return None if risk is None else (risk.p, risk.resolution_m, risk.origin_m)
 
         budget = self._config.traverse.ace_budget
@@ -138,9 +153,10 @@ class Navigator:
             "plan": time.perf_counter() - predicted - demanded,
         }
         timing |= {f"plan.{stage}": seconds for stage, seconds in stages.items()}
-        events = heuristic.take_events()
+        events = heuristic.take_events() + tuple(faults)
         if risk is not None and result.risk_refused:
             events += ("heuristic: the planner refused the risk map; planned as the baseline does",)
+        asked = result.risk_requested if on_demand else heuristic.name != "none"
         return Cycle(
             where,
             local_map,
@@ -149,4 +165,6 @@ class Navigator:
             timing,
             heuristic.inferences - inferences,
             events,
+            asked,
+            asked and (risk is None or result.risk_refused),
         )

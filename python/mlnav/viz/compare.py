@@ -239,8 +239,10 @@ def _ratios(axes: Axes, slots: _Slots, blocks: Any, colours: dict[str, str]) -> 
         if value is None:
             axes.text(x, 1.06, "n/a", fontsize=6.5, color=style.SOFT_INK, ha="center", va="bottom")
             continue
-        least, most = min(least, interval[0]), max(most, interval[1])
-        axes.plot([x, x], interval, color=colours[name], linewidth=1.6)
+        low, high = interval if interval is not None else (value, value)
+        least, most = min(least, low), max(most, high)
+        if interval is not None:
+            axes.plot([x, x], interval, color=colours[name], linewidth=1.6)
         axes.plot([x], [value], "o", color=colours[name], ms=5)
         axes.annotate(
             f"{value:.1f}",
