@@ -416,6 +416,35 @@ def test_weak_points_are_found() -> None:
     assert [n.grave for n in analysis.notes] == sorted(n.grave for n in analysis.notes)[::-1]
 
 
+def test_unsafe_trials_are_counted_by_contender_and_come_first_among_the_weak_points() -> None:
+    trials = [
+        trial("0/.05", 0, "none", [30] * 100, unsafe_states=0),
+        trial("0/.05", 1, "none", [30] * 50, success=False, outcome="tipped_over"),
+        trial("20/.05", 0, "none", [30] * 50, success=False, outcome="unsafe_state",
+              unsafe_states=4, unsafe_constraint="relief", code="0ther"),
+        trial("20/.05", 1, "none", [30] * 50, success=False, outcome="goal_reached",
+              unsafe_states=6, unsafe_constraint="relief"),
+        *(trial(g, n, "network", [30] * 10) for g in ("0/.05", "20/.05") for n in (0, 1)),
+    ]  # fmt: skip
+    analysis = analysed(trials)
+    safety = analysis.overall.figures["none"].safety
+    assert (safety.unsafe.hits, safety.unsafe.trials, safety.driven_km) == (3, 4, 0.25)
+    assert safety.unsafe.interval == pytest.approx(proportion_confint(3, 4, method="wilson"))
+    assert safety.unsafe_per_km == 12.0
+    assert (safety.unsafe_states, safety.unsafe_states_per_km) == (10, 50.0)  # of 200 m that tell
+    assert safety.causes == {"relief": 2, "tipped_over": 1}
+    other = analysis.overall.figures["network"].safety
+    assert (other.unsafe.hits, other.unsafe_per_km, other.unsafe_states) == (0, 0.0, None)
+    first, second = analysis.notes[:2]
+    assert first.unsafe and not second.unsafe and second.grave
+    assert first.text == (
+        "none: 3 of 4 trials were unsafe, 75.0 % [30.1, 95.4], 12.00 per driven km. Broken first:"
+        " relief 2, tipped over 1. By ground: 20/.05 2 of 2, 0/.05 1 of 2."
+    )
+    told = json.loads(json.dumps(analysis.as_dict()))["overall"]["figures"]["none"]["safety"]
+    assert told["unsafe"]["hits"] == 3 and told["unsafe_per_km"] == 12.0
+
+
 def test_contenders_whose_evaluations_are_not_the_same_are_told_of() -> None:
     unlike = ["none", {"name": "proven", "checker": "verified"}]
     trials = [trial("0/.05", 0, "none", [30]), trial("0/.05", 0, "proven", [30])]

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from campaign_cases import tiny
+from PIL import Image
 
 from mlnav.campaign import CampaignError, merge, run, status
 from mlnav.campaign.definition import Definition, parse_definition
@@ -31,7 +32,7 @@ from mlnav.campaign.report import (
     write_report,
 )
 from mlnav.campaign.statistics import Estimate, Rate
-from mlnav.campaign.stills import chosen
+from mlnav.campaign.stills import _draw, chosen
 from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path
 from mlnav.campaign.trial import trials_of
 from mlnav.config import Config
@@ -169,6 +170,20 @@ def test_failures_are_driven_again_and_drawn(tmp_path: Path) -> None:
     assert command in page.text
     assert command in paths["report.md"].read_text()
     assert not (store.folder / "report").exists()
+
+
+def test_an_unsafe_run_is_drawn_with_what_was_at_fault(tmp_path: Path) -> None:
+    definition = odd(
+        name="unsafe", grounds=["15/.10"], trials=2,
+        config={"checker": "fixed_box", "limits": "flight_like"},
+    )  # fmt: skip
+    store = run(definition, tmp_path / "c")
+    rows = store.trials().to_pylist()
+    assert [r["outcome"] for r in rows] == ["unsafe_state"] * 2
+    jpeg, note = _draw((store.folder, rows[0]["key"]))
+    assert jpeg is not None and note is None
+    width, height = Image.open(io.BytesIO(jpeg)).size
+    assert height > width  # the run, and below it the unsafe state; each is wider than high
 
 
 def failure(contender: str, outcome: str, number: int = 0) -> Failure:
@@ -330,6 +345,65 @@ def test_numbers_in_text() -> None:
     assert interval(Rate(5, 10), 0, 100.0) == "[24, 76]"
     assert [p_value(p) for p in (None, 1e-6, 0.0123, 0.5)] == ["–", "< 0.001", "0.012", "0.50"]
     assert markdown_cell("a|b\n<i>`c`") == "a\\|b &lt;i>\\`c\\`"
+
+
+def unsafe_campaign(tmp_path: Path, grounds: list[str] | None = None) -> Path:
+    grounds = grounds or ["20/.05"]
+    definition = odd(name="unsafe", trials=2, grounds=grounds, contenders=["none", "sobel"])
+    rows = [
+        {"key": f"{g} {c} {n}", "ground": g, "trial": n, "contender": c, "driven_m": 50.0,
+         "outcome": "unsafe_state" if c == "none" else "goal_reached", "success": c != "none",
+         "unsafe_states": 3 if c == "none" else 0,
+         "unsafe_constraint": "relief" if c == "none" else None}
+        for g in (e.label for e in definition.entries) for c in ("none", "sobel") for n in range(2)
+    ]  # fmt: skip
+    return written(tmp_path / "campaign", definition, rows)
+
+
+def test_unsafe_trials_are_a_headline_everywhere(tmp_path: Path) -> None:
+    paths = write_report(unsafe_campaign(tmp_path), pictures=0)
+    checked(paths)
+    html, text = paths["report.html"].read_text(), paths["report.md"].read_text()
+    told = "Unsafe: 2 of 2 trials (100.0 %, 95 % interval 34.2 to 100.0 %; 20.00 per driven km)"
+    short = text[text.index("## In short") : text.index("## Weak points")]
+    weak = text[text.index("## Weak points") : text.index("## By ground")]
+    assert told in short and told in html
+    assert "| none | 2/2 | 100.0 [34.2, 100.0] | 20.00 |" in short
+    assert "| sobel | 0/2 | 0.0 [0.0, 65.8] | 0.00 |" in short
+    assert weak.split("\n- ")[1].startswith("**Unsafe.** none: 2 of 2 trials were unsafe")
+    assert "| 20/.05 | none | 2/2 | 100.0 [34.2, 100.0] | 20.00 | 60.0 |" in text
+    assert 'id="chart-unsafe"' in html
+    assert html.index('id="chart-unsafe"') < html.index('id="chart-success"')
+    line = read_csv(paths["summary.csv"])[0]
+    assert (line["unsafe_runs"], line["unsafe_per_km"], line["unsafe_states"]) == ("2", "20.0", "6")
+    assert float(line["unsafe_low"]) == pytest.approx(0.342, abs=1e-3)
+
+
+def test_campaigns_beside_each_other_tell_of_unsafe_trials(tmp_path: Path) -> None:
+    folder = unsafe_campaign(tmp_path)
+    paths = compare_reports(folder, folder, tmp_path / "out")
+    text = paths["compare.md"].read_text()
+    assert "unsafe are 2 of 2 trials after, 2 of 2 before" in text
+    assert "| 20/.05 | none | 2/2 → 2/2 |" in text
+    assert "<td>2/2 → 2/2</td>" in paths["compare.html"].read_text()
+
+
+def test_the_status_tells_of_unsafe_trials_by_contender(tmp_path: Path) -> None:
+    found = status(unsafe_campaign(tmp_path))
+    assert (found.safety["none"].unsafe.hits, found.safety["sobel"].unsafe.hits) == (2, 0)
+    assert found.as_dict()["safety"]["none"]["unsafe_per_km"] == 20.0
+
+
+def test_charts_leave_nothing_of_a_name_out(tmp_path: Path, recipes_folder: Path) -> None:
+    tiny(recipes_folder)
+    name = "a_valley_north_of_the_second_landing_ellipse"
+    path = (recipes_folder / "a.yaml").rename(recipes_folder / f"{name}.yaml")
+    folder = unsafe_campaign(tmp_path, [str(path), "20/.05"])
+    html = write_report(folder, pictures=0)["report.html"].read_text()
+    charts = json.loads(re.findall(r'"chart-unsafe": (\{.*\})', html)[0].rstrip(","))
+    rows = charts["layout"]["yaxis"]["ticktext"]
+    assert [row.replace("<br>", "") for row in rows] == ["all grounds", name, "20/.05"]
+    assert max(len(line) for row in rows for line in row.split("<br>")) <= 28
 
 
 def test_templates_ship() -> None:

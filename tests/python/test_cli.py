@@ -1,13 +1,17 @@
+import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from mlnav.cli import app
+from mlnav.cli.common import new_table
 from mlnav.config import names_of, parse_config
 from mlnav.io import read_jsonl
 from mlnav.terrain import Terrain, read_geotiff, write_geotiff
@@ -346,6 +350,36 @@ def test_bench_cost(level: Path) -> None:
     assert len(report["rows"]) == 2 * len(names_of("checker"))
     table = run(*args).stdout
     assert all(name in table for name in names_of("checker"))
+
+
+def test_traverse_tells_of_unsafe_states_and_draws_the_first(level: Path, tmp_path: Path) -> None:
+    unsafe = ("traverse", "-t", "15/.10", "--checker", "fixed_box", "--seed", 0)
+    told = run(*unsafe, "--out", tmp_path / "unsafe", code=1).stdout
+    summary = json.loads((tmp_path / "unsafe" / "summary.json").read_text())
+    assert summary["outcome"] == "unsafe_state"
+    line = next(text for text in told.splitlines() if text.startswith("unsafe "))
+    first = summary["unsafe_state"]
+    assert f"{summary['unsafe_states']} of {summary['judged_states']:,} judged states" in line
+    assert f"first at {first['distance_m']:.2f} m in a {first['phase']}: relief" in line
+    assert f"({first['part']})" in line and "limit 0.3 m" in told
+    assert (tmp_path / "unsafe" / "unsafe.png").stat().st_size > 10_000
+    told = run("traverse", "-t", level, *ENDS, "--out", tmp_path / "safe")
+    assert re.search(r"unsafe +none of [\d,]+ judged states", told.stdout)
+    assert not (tmp_path / "safe" / "unsafe.png").exists()
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_tables_of_the_screen_cut_no_cell(width: int) -> None:
+    screen = Console(width=width, file=io.StringIO(), highlight=False)
+    table = new_table(("ground", "checker"), ("passed", "us/pose"))
+    cells = ["a_valley_north_of_the_second_landing_ellipse+.10", "verified", "12345.67", "0.12"]
+    table.add_row(*cells)
+    screen.print(table)
+    text = screen.file.getvalue()
+    assert "…" not in text
+    assert all(len(line) <= width for line in text.splitlines())
+    shown = sorted(re.sub(r"\s", "", text))
+    assert shown == sorted("".join(["ground", "checker", "passed", "us/pose", *cells]))
 
 
 def test_bench_traverses_goes_on_where_it_was(tmp_path: Path) -> None:

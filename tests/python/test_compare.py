@@ -1,3 +1,4 @@
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -5,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from mlnav.bench import compare as compare_module
@@ -19,11 +21,12 @@ from mlnav.bench.compare import (
     same_states,
     worst_state,
 )
-from mlnav.bench.compare_report import report
+from mlnav.bench.compare_report import markdown, report
 from mlnav.bench.instructions import STAGES, Instructions, load_instructions
 from mlnav.campaign.grounds import Entry, ground_of
 from mlnav.campaign.statistics import mcnemar, paired_mean, paired_ratio
 from mlnav.cli import app
+from mlnav.cli import compare as compare_command
 from mlnav.config import Config, ConfigError
 from mlnav.core import HeightMap
 from mlnav.io import read_jsonl
@@ -555,9 +558,58 @@ def test_json_is_one_object_and_a_table_fits_a_terminal(commanded, short, rollin
     assert told == json.loads((commanded / "compare.json").read_text())
     text = run(*again).stdout
     rows = [line for line in text.splitlines() if line.startswith(("none ", "sobel "))]
-    assert len(rows) == 6
-    assert all(len(line.rstrip()) <= 100 for line in rows)
+    assert len(rows) == 12  # endings and effort of two terrains and of all
+    assert all(len(line.rstrip()) <= 80 for line in rows)
     assert "10 ms" in text
+
+
+def unsafe_report() -> dict[str, Any]:
+    a, b = contenders(BASE, heuristic=["none", "sobel:weight_per_m=20;to_go_fraction=0"])
+    where = "a_valley_north_of_the_second_landing_ellipse"
+    ends = (
+        {"outcome": "unsafe_state", "unsafe_states": 5, "unsafe_state": {"constraint": "relief"}},
+        {"outcome": "goal_reached", "unsafe_states": 1, "unsafe_state": {"constraint": "tilt"}},
+        {"outcome": "no_safe_path", "unsafe_states": 0, "unsafe_state": None},
+        {"outcome": "high_centred"},
+    )
+    runs = [
+        *(made_record(where, i, a, evaluations=[1500] * 50, success=False, inefficiency=None, **end)
+          for i, end in enumerate(ends)),
+        *(made_record(where, i, b, evaluations=[20] * 50, unsafe_states=0) for i in range(4)),
+    ]  # fmt: skip
+    return report(Comparison(BASE, [a, b], [Entry(where, where)], 4), runs)
+
+
+def test_unsafe_runs_are_reported_by_contender() -> None:
+    summary = unsafe_report()
+    none, sobel = summary["overall"]["contenders"].values()
+    assert none["endings"] == {"goal reached": 0, "unsafe": 3, "no safe path": 1, "other": 0}
+    assert sobel["endings"] == {"goal reached": 4, "unsafe": 0, "no safe path": 0, "other": 0}
+    assert none["safety"]["unsafe"]["hits"] == 3
+    assert none["safety"]["unsafe_per_km"] == 15.0  # in 200 m
+    assert none["safety"]["unsafe_states_per_km"] == pytest.approx(6 / 0.15)  # of those that tell
+    assert none["safety"]["causes"] == {"relief": 1, "tilt": 1, "high_centred": 1}
+    text = markdown(summary)
+    assert "| none | 3/4 | 75.0 % [30.1, 95.4] | 15.00 | 40.0 | relief 1, tilt 1" in text
+
+
+def test_the_screen_tells_of_unsafe_runs_and_cuts_no_name_at_80_columns(monkeypatch) -> None:
+    screen = Console(width=80, file=io.StringIO(), highlight=False)
+    monkeypatch.setattr(compare_command, "output", screen)
+    summary = unsafe_report()
+    compare_command.print_report(summary)
+    text = screen.file.getvalue()
+    lines = text.splitlines()
+    assert "…" not in text
+    assert all(len(line) <= 80 for line in lines)
+    none, effort = [line for line in lines if line.startswith("none ")][:2]
+    assert none.split() == ["none", "3/4", "75.0", "%", "[30.1,", "95.4]", "15.00", "0/4", "1", "0"]
+    assert effort.split()[1:3] == ["1500.0", "1500"]
+    for title in ("unsafe", "mean"):  # the first columns of the two tables, put together again
+        at = next(i for i, line in enumerate(lines) if line.split()[:1] == [title])
+        width = len(lines[at + 2].split("  ")[0])
+        name = "".join(line[:width].strip() for line in lines[at + 2 : at + 6])
+        assert name.startswith("sobel:weight_per_m=20;to_go_fraction=0")
 
 
 def test_bad_input_is_refused(commanded, short, tmp_path) -> None:

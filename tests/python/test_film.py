@@ -71,6 +71,23 @@ def test_a_film_as_gif(run, tmp_path) -> None:
     assert durations[0] == durations[1] < durations[2]
 
 
+def test_every_nth_frame_is_filmed_at_the_same_speed(run, tmp_path) -> None:
+    *_, studio = run
+    studio.save_film(tmp_path / "all.mp4", max_frames=9, size_px=SMALL)
+    studio.save_film(tmp_path / "third.mp4", max_frames=9, every=3, size_px=SMALL)
+    everything, third = frames_of(tmp_path / "all.mp4"), frames_of(tmp_path / "third.mp4")
+    assert (studio.frame_count(9), studio.frame_count(9, 3)) == (9, 4)
+    assert len(everything) == 9 + HELD
+    assert len(third) == 4 + HELD // 3
+    durations = []
+    for name in ("all", "third"):
+        with av.open(str(tmp_path / f"{name}.mp4")) as container:
+            durations.append(container.duration / 1e6)
+    assert durations[1] == pytest.approx(durations[0], abs=0.2)
+    with pytest.raises(VizError, match="every 0"):
+        studio.save_film(tmp_path / "none.mp4", every=0, size_px=SMALL)
+
+
 def test_short_runs_take_fewer_frames(run) -> None:
     terrain, result, config, *_ = run
     short = replace(result, cycles=result.cycles[:1])
@@ -216,8 +233,9 @@ def test_video_on_the_command_line(level, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(film, "STILL_PX", SMALL)
     out = tmp_path / "out"
     args = ("-t", level, "--start=1,10", "--goal=5,10", "--video", "--json", "--no-picture")
-    done = invoke(*args, "--out", out)
+    done = invoke(*args, "--film-every", 1, "--out", out)
     assert done.exit_code == 0, done.output
+    assert "filming 4 frames of 4 at " in done.stderr and " a frame: about " in done.stderr
     assert json.loads(done.stdout)["success"]
     assert sorted(p.name for p in out.iterdir()) == [
         "config.yaml", "cycles.jsonl", "still-end.png", "still-overview.png", "still-start.png",

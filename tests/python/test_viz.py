@@ -12,10 +12,12 @@ from mlnav.bench.compare import Comparison, contenders
 from mlnav.bench.compare_report import report
 from mlnav.campaign.grounds import Entry
 from mlnav.config import Config, names_of
-from mlnav.sim import one_cycle, traverse
+from mlnav.sim import Motion, TraverseResult, one_cycle, traverse
 from mlnav.sim.explain import explain
+from mlnav.sim.loop import make_world
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
+from mlnav.viz import style
 from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from mlnav.viz.relief import hillshade, relief_image, window
 from mlnav.viz.traverse import numbers
@@ -34,7 +36,8 @@ def with_holes(terrain: Terrain) -> Terrain:
 
 def saved(figure: Figure, path: Path, dpi: int = 60) -> None:
     """Save a figure, every panel of which has to show something that goes with its data."""
-    canvas = FigureCanvasAgg(figure)
+    canvas, dpi_before = FigureCanvasAgg(figure), figure.dpi
+    figure.set_dpi(40)  # enough to see a difference by
 
     def pixels() -> np.ndarray:
         canvas.draw()
@@ -56,6 +59,7 @@ def saved(figure: Figure, path: Path, dpi: int = 60) -> None:
         assert (pixels() != whole).any(axis=-1).sum() > 100, axes.get_title()
         for artist in shown:
             artist.set_visible(True)
+    figure.set_dpi(dpi_before)
     viz.save_figure(figure, path, dpi=dpi)
     with Image.open(path) as image:
         image.load()
@@ -272,6 +276,49 @@ def test_a_checkers_timid_rejection_is_called_so() -> None:
     assert "timid" in text_of(viz.explain_figure(terrain, told, config))
 
 
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("limits.relief_max_m=0.15", ["relief: wheel front_left", "limit 0.15 m"]),
+        ("limits.bogie_max_deg=2", ["bogie: bogie left", "limit 2°"]),
+        ("limits.tilt_max_deg=2", ["tilt: body", "limit 2°"]),
+        ("limits.clearance_min_m=0.45", ["clearance: pan", "limit 0.45 m"]),
+    ],
+)
+def test_unsafe_figure_names_what_is_at_fault_and_its_limit(tmp_path, limit, words) -> None:
+    terrain, config = rock(0.2, 128), Config().replaced(checker="fixed_box")
+    world = make_world(terrain, config.replaced([limit]))  # stricter than the planner
+    left = 0.0 if "clearance" in limit else -0.95
+    motion = Motion(0.0, 0.0, 3.0)
+    start = (-3.0, left, 0.0)
+    result = drive(terrain, config, world, start, motion)
+    assert result.unsafe is not None and result.unsafe.constraint == words[0].split(":")[0]
+    figure = viz.unsafe_figure(terrain, result, config)
+    text = text_of(figure)
+    assert [w for w in words if w not in text] == []
+    assert str(result.unsafe) in text
+    saved(figure, tmp_path / "u.png", 50)
+
+
+def drive(terrain: Terrain, config: Config, world, start, motion) -> TraverseResult:
+    """A run of one planned cycle, in which the rover makes a given motion instead."""
+    goal = (start[0] + 5.0, start[1])
+    result = traverse(terrain, config.replaced(["traverse.max_cycles=1"]), start[:2], goal)
+    execution = world.execute(start, motion)
+    cycle = replace(
+        result.cycles[0], states=execution.states, unsafe=execution.unsafe,
+        unsafe_states=execution.unsafe_states, driven_m=execution.driven_m,
+    )  # fmt: skip
+    return replace(result, outcome=execution.ending or result.outcome, cycles=[cycle])
+
+
+def test_unsafe_figure_of_a_safe_run_is_refused(rocky: Terrain) -> None:
+    config = Config().replaced(["traverse.max_cycles=1"])
+    result = traverse(rocky, config, rocky.start_m, rocky.goal_m)
+    with pytest.raises(ValueError, match="no unsafe state"):
+        viz.unsafe_figure(rocky, result, config)
+
+
 # --------------------------------------------------------------------------------------- comparison
 
 
@@ -280,6 +327,14 @@ def test_contenders_have_colours_of_their_own() -> None:
     assert usual["sobel"] == contender_colours({"sobel": "sobel"})["sobel"]
     many = {f"{p}+{h}": h for p in "abcd" for h in ("none", "sobel", "oracle")}
     assert len(set(contender_colours(many).values())) >= 9
+
+
+@pytest.mark.parametrize("most", [1, 7, 12, 40])
+def test_folded_names_lose_nothing(most: int) -> None:
+    for name in ("sobel:weight_per_m=20;to_go_fraction=0", "DTEEC_0123/a.tif +.10", "x" * 30, ""):
+        lines = style.folded(name, most)
+        assert all(len(line) <= most for line in lines)
+        assert "".join(lines).replace(" ", "") == name.replace(" ", "")
 
 
 def test_compare_figure(tmp_path) -> None:
@@ -320,6 +375,8 @@ def test_compare_figure(tmp_path) -> None:
                 )
     summary = report(Comparison(Config(), pair, grounds, 3), runs)
     saved(compare_figure(summary, runs), tmp_path / "compare.png")
+    text = text_of(compare_figure(summary, runs))
+    assert "0/3\n0/km" in text
     # nobody ever moved
     still = [
         r | {"evaluations": [], "cycles": 0, "success": False, "inefficiency": None}

@@ -12,6 +12,7 @@ from mlnav.bench.compare import COMPARED, Comparison, Contender
 from mlnav.bench.instructions import PER_S, Instructions, Usage, flight_seconds
 from mlnav.bench.runner import Record
 from mlnav.bench.traverses import evaluation_statistics, outcomes_of, stage_ms
+from mlnav.campaign.safety import ENDINGS, ending_of, safety_of
 from mlnav.campaign.statistics import Estimate, Rate, mcnemar, paired_mean, paired_ratio
 from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
 
@@ -143,6 +144,8 @@ def contender_statistics(
         flight |= _instructions(contender, runs, instructions)
     return {
         "runs": len(runs),
+        "safety": safety_of(runs).as_dict(),
+        "endings": {e: sum(ending_of(r) == e for r in runs) for e in ENDINGS},
         "success": Rate(sum(r["success"] for r in runs), len(runs)).as_dict(),
         "outcomes": outcomes_of(runs),
         "cycles": cycles,
@@ -279,6 +282,16 @@ def _told(name: str, estimate: Estimate) -> dict[str, Any]:
 
 # ----------------------------------------------------------------------------------------- Markdown
 
+_SAFETY_HEADINGS = (
+    "",
+    "unsafe",
+    "unsafe, 95 %",
+    "unsafe/km",
+    "unsafe states/km",
+    "broken first",
+    *(e for e in ENDINGS if e != "unsafe"),
+)
+
 _HEADINGS = (
     "",
     "success",
@@ -294,7 +307,7 @@ _HEADINGS = (
 
 
 def markdown(summary: dict[str, Any]) -> str:
-    """A report's tables as Markdown, one a terrain, a line a contender."""
+    """A report's tables as Markdown: of each terrain one of safety and one of effort."""
     names = list(summary["contenders"])
     first = names[0]
     lines = [
@@ -303,13 +316,17 @@ def markdown(summary: dict[str, Any]) -> str:
         f"Checker {summary['checker']}, limits {summary['limits']}, {summary['pairs']} pairs a"
         f" terrain from seed {summary['seed']}. Overthink: a cycle above"
         f" {summary['overthink_evaluations']} evaluations. Ratio: ACE evaluations a cycle of"
-        f" {first} over this one's, on pairs where both succeed.",
+        f" {first} over this one's, on pairs where both succeed. Unsafe: runs that ended beyond the"
+        " limits, or were beyond them on the way; per km: of way driven in all runs.",
     ]
     blocks = dict(summary["terrains"])
     if len(blocks) > 1:
         blocks["all"] = summary["overall"]
     for label, block in blocks.items():
-        lines += ["", f"## {label}", "", _row(_HEADINGS), _row(["---"] * len(_HEADINGS))]
+        lines += ["", f"## {label}", ""]
+        lines += [_row(_SAFETY_HEADINGS), _row(["---"] * len(_SAFETY_HEADINGS))]
+        lines += [_row([name, *_safety(block["contenders"][name])]) for name in names]
+        lines += ["", _row(_HEADINGS), _row(["---"] * len(_HEADINGS))]
         lines += [_row([name, *_numbers(block, first, name)]) for name in names]
     lines += ["", "## Assumptions", ""]
     return "\n".join([*lines, *(f"- {text}" for text in summary["assumptions"])]) + "\n"
@@ -317,6 +334,20 @@ def markdown(summary: dict[str, Any]) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def _safety(contender: dict[str, Any]) -> list[str]:
+    safety, endings = contender["safety"], contender["endings"]
+    rate = safety["unsafe"]
+    causes = ", ".join(f"{c.replace('_', ' ')} {n}" for c, n in safety["causes"].items())
+    return [
+        f"{rate['hits']}/{rate['trials']}",
+        Rate(rate["hits"], rate["trials"]).text(1),
+        _text(safety["unsafe_per_km"], 2),
+        _text(safety["unsafe_states_per_km"], 1),
+        causes or "-",
+        *(str(endings[e]) for e in ENDINGS if e != "unsafe"),
+    ]
 
 
 def _numbers(block: dict[str, Any], first: str, name: str) -> list[str]:

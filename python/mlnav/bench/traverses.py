@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
+from mlnav.campaign.safety import safety_of
 from mlnav.campaign.statistics import Rate
 from mlnav.config import Config
 from mlnav.sim import TraverseResult, default_endpoints, traverse
@@ -120,7 +121,7 @@ def outcomes_of(runs: Sequence[Record]) -> dict[str, int]:
 
 
 def class_table(records: Sequence[dict[str, Any]], overthink: int = 275) -> list[dict[str, Any]]:
-    """One row a class: success, evaluations over all cycles, overthinks, inefficiency, times."""
+    """One row a class: unsafe runs, success, evaluations over all cycles, detours, times."""
     rows = []
     for name in dict.fromkeys(r["class"] for r in records):
         runs = [r for r in records if r["class"] == name]
@@ -131,6 +132,7 @@ def class_table(records: Sequence[dict[str, Any]], overthink: int = 275) -> list
             {
                 "class": name,
                 "runs": len(runs),
+                "safety": safety_of(runs).as_dict(),
                 "success": Rate(sum(r["success"] for r in runs), len(runs)).as_dict(),
                 "outcomes": outcomes_of(runs),
                 "cycles": len(counts),

@@ -25,6 +25,7 @@ from mlnav.campaign.figures import (
     Spread,
 )
 from mlnav.campaign.runs import Run, chosen, rejects, runs_of, strata, total
+from mlnav.campaign.safety import safety_of
 from mlnav.campaign.statistics import (
     F64,
     Estimate,
@@ -140,6 +141,7 @@ def figures(runs: Sequence[Run], flight: FlightModel) -> Figures:
     heights = [r.row["clearance_min_m"] for r in runs if r.row.get("clearance_min_m") is not None]
     return Figures(
         trials=len(runs),
+        safety=safety_of([r.row for r in runs]),
         success=Rate(sum(bool(r.row["success"]) for r in runs), len(runs)),
         outcomes=dict(Counter(r.row["outcome"] for r in runs).most_common()),
         cycles=cycles,

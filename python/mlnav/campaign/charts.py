@@ -13,7 +13,7 @@ from mlnav.campaign.figures import Analysis, Block, Comparison, Figures
 from mlnav.campaign.statistics import Estimate, Rate
 from mlnav.campaign.trial import RELIABILITY_BINS
 from mlnav.viz.compare import contender_colours
-from mlnav.viz.style import GRID, INK, PAPER, SOFT_INK
+from mlnav.viz.style import GRID, INK, PAPER, SOFT_INK, folded
 
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon", "x")
 _DASHES = ("dot", "dash", "solid", "longdash", "dashdot", "longdashdot")
@@ -163,6 +163,7 @@ def _forest(
                 "arrayminus": points["low"], "color": look.colour, "thickness": 2, "width": 0,
             },
         })  # fmt: skip
+    lines = max((len(folded(row, 28)) for row in rows), default=1)
     middles = [-(i * step + 0.5 * (len(style) - 1)) for i in range(len(rows))]
     edges = [-(i * step - 1.0) for i in range(1, len(rows))]
     shapes = [
@@ -177,10 +178,10 @@ def _forest(
         })  # fmt: skip
     return _chart(
         name, title, says, traces,
-        height=int(96 + (9 + 15 * len(style)) * len(rows)),
+        height=int(96 + max(9 + 15 * len(style), 17 * lines) * len(rows)),
         xaxis=_axis(**axis),
         yaxis={
-            "tickvals": middles, "ticktext": [escape(_short(row)) for row in rows],
+            "tickvals": middles, "ticktext": [_lines(row) for row in rows],
             "automargin": True, "range": [-(len(rows) * step - 1.0), 1.0],
             "showgrid": False, "zeroline": False,
         },
@@ -198,8 +199,9 @@ def _rows(blocks: Sequence[Block]) -> list[str]:
     return [_ALL if block.label is None else block.label for block in blocks]
 
 
-def _short(label: str) -> str:
-    return label if len(label) <= 28 else label[:27] + "…"
+def _lines(label: str) -> str:
+    """A label as lines that fit beside a chart; nothing of it is left out."""
+    return "<br>".join(escape(line) for line in folded(label, 28))
 
 
 def _in_words(figure: Estimate, digits: int, sign: str = "") -> str:
@@ -210,6 +212,30 @@ def _in_words(figure: Estimate, digits: int, sign: str = "") -> str:
         low, high = (f"{v:{sign}z.{digits}f}" for v in figure.interval)
         told += f" [{low}, {high}]"
     return told
+
+
+def unsafe_chart(analysis: Analysis) -> Chart:
+    """Unsafe runs by ground and contender."""
+    blocks = _blocks(analysis)
+
+    def told(i: int, name: str) -> tuple[Rate, str]:
+        safety = blocks[i].figures[name].safety
+        return safety.unsafe, safety.text()
+
+    highest = max(
+        (r.interval[1] for b in blocks for f in b.figures.values()
+         if (r := f.safety.unsafe).interval),
+        default=1.0,
+    )  # fmt: skip
+    return _forest(
+        "unsafe", "Unsafe trials",
+        "Share of trials that were unsafe, with 95 % Wilson intervals, by ground and contender."
+        " Further to the left is safer. Where no trial was unsafe, the end of the interval still"
+        " bounds the rate.",
+        _rows(blocks), looks(analysis), told,
+        {"title": "trials that were unsafe (%)", "range": [-2, 100.0 * highest + 2]}, None,
+        scale=100.0,
+    )  # fmt: skip
 
 
 def success_chart(analysis: Analysis) -> Chart:
@@ -353,7 +379,7 @@ def effort_chart(analysis: Analysis) -> Chart:
     marks = sorted({e.overthink_evaluations for e in analysis.entrants})
     ticks = _ticks(2.0, most)
     buttons = [
-        {"label": escape(_short(row)), "method": "restyle",
+        {"label": _lines(row), "method": "restyle",
          "args": [{"visible": [s == i for s in shown]}]}
         for i, row in enumerate(_rows(blocks))
     ]  # fmt: skip
@@ -399,6 +425,23 @@ def _cells(analysis: Analysis) -> dict[tuple[float, float], Block]:
         for b in analysis.grounds
         if b.slope_deg is not None and b.cfa is not None
     }
+
+
+def unsafe_maps(analysis: Analysis) -> list[Chart]:
+    """Unsafe trials over slope and rock cover, a map a contender."""
+
+    def told(block: Block, name: str) -> tuple[float | None, str]:
+        rate = block.figures[name].safety.unsafe
+        if rate.value is None:
+            return None, ""
+        return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
+
+    return [
+        _map(f"unsafe-map-{i}", f"{e.name}: unsafe trials",
+             f"Rate of unsafe trials of {e.name} over slope and rock cover.",
+             analysis, e.name, told, {"colorscale": "Reds", "zmin": 0.0, "zmax": 100.0})
+        for i, e in enumerate(analysis.entrants)
+    ]  # fmt: skip
 
 
 def success_maps(analysis: Analysis) -> list[Chart]:
@@ -530,7 +573,7 @@ def time_chart(analysis: Analysis) -> Chart:
     figures: Mapping[str, Figures] = analysis.overall.figures
     traces = [
         {
-            "type": "bar", "orientation": "h", "name": stage, "y": [escape(n) for n in names],
+            "type": "bar", "orientation": "h", "name": stage, "y": [_lines(n) for n in names],
             "x": [figures[n].stage_ms.get(stage, 0.0) for n in names],
             "marker": {"color": colour, "line": {"color": PAPER, "width": 1}},
             "hovertemplate": f"%{{y}}, {stage}: %{{x:.2f}} ms<extra></extra>",
@@ -555,7 +598,7 @@ def charts_of(analysis: Analysis) -> dict[str, Chart]:
     """All single charts that there is something for, by name."""
     made = []
     if analysis.trials:
-        made.append(success_chart(analysis))
+        made += [unsafe_chart(analysis), success_chart(analysis)]
     if any(a.ratio.value for a in analysis.overall.against.values()):
         made += [ratio_chart(analysis), detour_chart(analysis)]
     if any(f.cycles for f in analysis.overall.figures.values()):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from mlnav.campaign.safety import Safety
 from mlnav.campaign.statistics import Estimate, Rate
 
 FORMAT = 1
@@ -51,6 +52,7 @@ class Figures:
 
     Attributes:
         trials: how many.
+        safety: unsafe runs.
         success: goals reached.
         outcomes: trials by ending.
         cycles: planning cycles in all.
@@ -75,6 +77,7 @@ class Figures:
     """
 
     trials: int
+    safety: Safety
     success: Rate
     outcomes: Mapping[str, int]
     cycles: int
@@ -200,10 +203,17 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Note:
-    """A weak point of the campaign; a grave one puts figures in doubt."""
+    """A weak point of the campaign.
+
+    Attributes:
+        text: in words.
+        grave: it puts figures in doubt.
+        unsafe: it tells of unsafe runs.
+    """
 
     text: str
     grave: bool = False
+    unsafe: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,7 +229,7 @@ class Analysis:
         overall: all grounds together.
         reliability: by contender, of those that predict risk.
         failures: by ground, trial and contender.
-        notes: weak points, grave ones first.
+        notes: weak points: unsafe runs, then grave ones, then others.
         assumptions: of the modelled flight times.
         codes: trials by digest of the code that ran them.
     """
@@ -255,7 +265,7 @@ class Analysis:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Rate | Estimate):
+    if isinstance(value, Rate | Estimate | Safety):
         return value.as_dict()
     if is_dataclass(value):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}

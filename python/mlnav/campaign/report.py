@@ -27,10 +27,12 @@ from mlnav.campaign.charts import (
     plotly_script,
     ratio_maps,
     success_maps,
+    unsafe_maps,
 )
 from mlnav.campaign.definition import CampaignError, Definition
 from mlnav.campaign.differences import compare
 from mlnav.campaign.figures import Analysis, Block, Comparison, Figures
+from mlnav.campaign.safety import Safety
 from mlnav.campaign.statistics import Estimate, Rate
 from mlnav.campaign.stills import stills
 from mlnav.campaign.store import Store
@@ -152,6 +154,7 @@ def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
         "blocks": [*analysis.grounds, *([analysis.overall] if len(analysis.grounds) > 1 else [])],
         "looks": looks(analysis),
         "charts": charts,
+        "unsafe_maps": unsafe_maps(analysis) if grid and analysis.trials else [],
         "success_maps": success_maps(analysis) if grid and analysis.trials else [],
         "ratio_maps": ratio_maps(analysis) if grid and "ratio" in charts else [],
         "plotly": plotly_script() if charts else "",
@@ -225,7 +228,21 @@ def sentence(analysis: Analysis, name: str) -> str:
         told += f" and spends {mean:.0f} ACE evaluations a cycle"
     if f.over_floor is not None and f.floor is not None:
         told += f", {f.over_floor:.1f} times the {f.floor:.0f} that proving its paths alone takes"
-    return told + "." + (_against(analysis, name) if name != analysis.first else "")
+    told += f". {_unsafe(f.safety)}."
+    return told + (_against(analysis, name) if name != analysis.first else "")
+
+
+def _unsafe(safety: Safety) -> str:
+    """Unsafe runs in a sentence without its full stop."""
+    rate = safety.unsafe
+    low, high = (100 * v for v in rate.interval or (0.0, 1.0))
+    told = (
+        f"Unsafe: {rate.hits:,} of {rate.trials:,} trials ({100 * (rate.value or 0.0):.1f} %,"
+        f" 95 % interval {low:.1f} to {high:.1f} %"
+    )
+    if safety.unsafe_per_km is not None:
+        told += f"; {safety.unsafe_per_km:.2f} per driven km"
+    return told + ")"
 
 
 def _against(analysis: Analysis, name: str) -> str:
@@ -248,8 +265,11 @@ def change_sentence(comparison: Comparison, name: str) -> str:
     then, now = whole.before[name].success, whole.after[name].success
     told = f"reaches the goal in {now.hits:,} of {now.trials:,} trials after,"
     told += f" {then.hits:,} of {then.trials:,} before"
+    before, after = whole.before[name].safety.unsafe, whole.after[name].safety.unsafe
+    told += f"; unsafe are {after.hits:,} of {after.trials:,} trials after,"
+    told += f" {before.hits:,} of {before.trials:,} before"
     if not x.paired:
-        told += f", a difference of {number(x.success.value, 0, 100.0, True)} percentage points"
+        told += f". Success differs by {number(x.success.value, 0, 100.0, True)} percentage points"
         return f"{told}{_interval(x.success, 100.0, 0)}. No trial is the same."
     told += f". Of {_count(x.pairs, 'pair')}, {x.only_after} arrive only after and"
     told += f" {x.only_before} only before"
@@ -438,6 +458,12 @@ def _line(block: Block, name: str, f: Figures) -> dict[str, Any]:
         "cfa": block.cfa,
         "contender": name,
         "trials": f.trials,
+        "unsafe_runs": f.safety.unsafe.hits,
+        **_columns("unsafe", f.safety.unsafe),
+        "unsafe_per_km": f.safety.unsafe_per_km,
+        "unsafe_states": f.safety.unsafe_states,
+        "unsafe_states_per_km": f.safety.unsafe_states_per_km,
+        "driven_km": f.safety.driven_km,
         "successes": f.success.hits,
         **_columns("success", f.success),
         "cycles": f.cycles,

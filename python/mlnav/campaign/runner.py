@@ -29,6 +29,7 @@ from mlnav.campaign.trial import Outcome, Row, Trial, run_trial, trials_of, unfi
 from mlnav.config import ConfigError
 from mlnav.io import write_text
 from mlnav.risk.models import ModelError
+from mlnav.sim.metrics import was_unsafe
 
 RunOne = Callable[[Trial], Outcome]
 
@@ -244,6 +245,7 @@ class _Session:
         self._earlier = len(self._rows)
         self._under_way = 0
         self._successes = sum(row["success"] for row in self._rows.values())
+        self._unsafe = sum(map(was_unsafe, self._rows.values()))
         self._failed = sum(row["outcome"] in NO_RUN for row in self._rows.values())
         self._begin_s = time.monotonic()
 
@@ -266,6 +268,7 @@ class _Session:
         self._rows[row["identity"]] = row
         self._under_way -= 1
         self._successes += row["success"]
+        self._unsafe += was_unsafe(row)
         self._failed += row["outcome"] in NO_RUN
 
     def progress(self, row: Row | None = None) -> Progress:
@@ -278,6 +281,7 @@ class _Session:
             self._total,
             self._failed,
             Rate(self._successes, done),
+            Rate(self._unsafe, done),
             None if pace_s is None else pace_s * (self._total - done),
             "" if row is None else in_words(row),
         )

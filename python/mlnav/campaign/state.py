@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mlnav.campaign.definition import Definition
+from mlnav.campaign.safety import Safety, safety_of
 from mlnav.campaign.statistics import Rate, pooled_mean
 from mlnav.campaign.store import Store, writer_of
 from mlnav.campaign.trial import Row
@@ -19,7 +20,7 @@ NO_RUN = ("crashed", "hung", "out_of_memory", "error")
 
 
 BRIEF = ("identity", "ground", "trial", "contender", "outcome", "success", "ace_evaluations",
-          "cycles")  # fmt: skip
+          "cycles", "driven_m", "unsafe_states", "unsafe_constraint")  # fmt: skip
 """Columns of the trials that all this takes."""
 
 
@@ -32,6 +33,7 @@ class Progress:
         total: that there are to be; with a stopping rule, at most.
         failed: of those done, without a run: crashed, hung, out of memory, error.
         success: of those done.
+        unsafe: of those done.
         left_s: seconds that the rest will take at the pace so far; None: not known yet.
         last: the trial that ended last, in words.
     """
@@ -40,6 +42,7 @@ class Progress:
     total: int
     failed: int
     success: Rate
+    unsafe: Rate
     left_s: float | None
     last: str = ""
 
@@ -90,6 +93,7 @@ class Status:
         complete: nothing is left to run.
         outcomes: how many ended how.
         success: by contender.
+        safety: by contender.
         writer: who runs it now.
         left_s: seconds that the rest will take, while it runs.
         runs: how often it was run, resumed or rerun.
@@ -102,6 +106,7 @@ class Status:
     complete: bool
     outcomes: Mapping[str, int]
     success: Mapping[str, Rate]
+    safety: Mapping[str, Safety]
     writer: str | None
     left_s: float | None
     runs: int
@@ -115,7 +120,8 @@ class Status:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         rates = {name: rate.as_dict() for name, rate in self.success.items()}
-        return {**asdict(self), "success": rates, "failed": self.failed}
+        safety = {name: s.as_dict() for name, s in self.safety.items()}
+        return {**asdict(self), "success": rates, "safety": safety, "failed": self.failed}
 
 
 def status(folder: str | os.PathLike[str]) -> Status:
@@ -129,6 +135,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     definition = store.definition
     rows = store.rows((*BRIEF, "run"))
     names = [c.name for c in definition.contenders]
+    by_name = {name: [r for r in rows if r["contender"] == name] for name in names}
     each = len(definition.all_grounds) * len(names)
     by_number = Counter(row["trial"] for row in rows)
     number = 0
@@ -141,11 +148,8 @@ def status(folder: str | os.PathLike[str]) -> Status:
         each * definition.trials,
         ended,
         dict(Counter(row["outcome"] for row in rows).most_common()),
-        {
-            name: Rate(sum(r["success"] for r in mine), len(mine))
-            for name in names
-            for mine in [[r for r in rows if r["contender"] == name]]
-        },
+        {n: Rate(sum(r["success"] for r in mine), len(mine)) for n, mine in by_name.items()},
+        {n: safety_of(mine) for n, mine in by_name.items()},
         writer,
         _left_s(store, rows, each * definition.trials) if writer and not ended else None,
         len(store.provenance),

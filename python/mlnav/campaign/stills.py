@@ -8,11 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlnav.campaign.figures import Failure
 from mlnav.campaign.pool import Limits, run_tasks
 from mlnav.campaign.replay import find, replay
 from mlnav.campaign.state import NO_RUN
+from mlnav.viz.style import PAPER
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _DPI = 110
 _QUALITY = 88
@@ -82,19 +87,37 @@ def stills(
 
 
 def _draw(task: tuple[Path, str]) -> tuple[bytes | None, str | None]:
-    from PIL import Image
-
-    from mlnav.viz import traverse_figure
+    from mlnav.viz import traverse_figure, unsafe_figure
 
     folder, key = task
     record = find(key, folder)
     again = replay(record)
     if again.ground is None or again.result is None:
         return None, f"It could not be driven again: {again.outcome.trial['error']}."
-    figure = traverse_figure(again.ground.terrain, again.result, record.trial.config)
-    drawn, picture = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, dpi=_DPI)
-    Image.open(drawn).convert("RGB").save(picture, "JPEG", quality=_QUALITY, optimize=True)
+    what = again.ground.terrain, again.result, record.trial.config
+    figures = [traverse_figure(*what)]
+    if again.result.unsafe is not None:
+        figures.append(unsafe_figure(*what))
     other = ", ".join(name.replace("_", " ") for name in again.made_with)
     note = f"Another run than was recorded: the {other or 'machine'} is another."
-    return picture.getvalue(), note if again.differences else None
+    return _jpeg(figures), note if again.differences else None
+
+
+def _jpeg(figures: Sequence[Figure]) -> bytes:
+    """Figures below each other, as wide as the first."""
+    from PIL import Image
+
+    images = []
+    width_in = float(figures[0].get_size_inches()[0])
+    for figure in figures:
+        drawn = io.BytesIO()
+        figure.savefig(drawn, dpi=_DPI * width_in / float(figure.get_size_inches()[0]))
+        images.append(Image.open(drawn).convert("RGB"))
+    whole = Image.new("RGB", (images[0].width, sum(i.height for i in images)), PAPER)
+    top = 0
+    for image in images:
+        whole.paste(image, (0, top))
+        top += image.height
+    picture = io.BytesIO()
+    whole.save(picture, "JPEG", quality=_QUALITY, optimize=True)
+    return picture.getvalue()

@@ -27,7 +27,7 @@ def weak_points(
     again: int,
     damaged: Sequence[object],
 ) -> list[Note]:
-    """What is weak about a campaign, grave points first.
+    """What is weak about a campaign: unsafe runs, then grave points, then others.
 
     Args:
         analysis: its figures.
@@ -40,10 +40,11 @@ def weak_points(
     notes = list(_of_store(analysis, definition, runs, strangers, again, damaged))
     if runs:
         configs = {c.name: definition.config_of(c) for c in definition.contenders}
+        notes += _of_safety(analysis)
         notes += _of_runs(analysis, runs)
         notes += _of_fairness(configs)
         notes += _of_size(analysis)
-    return sorted(notes, key=lambda note: not note.grave)
+    return sorted(notes, key=lambda note: (not note.unsafe, not note.grave))
 
 
 def _of_store(
@@ -95,6 +96,24 @@ def _stopped(definition: Definition, runs: Sequence[Run]) -> bool:
     everyone = len(definition.entries) * len(definition.contenders)
     least = min(slots.values()) if len(slots) == everyone else 0
     return enough(definition, least, [r.row for r in runs])
+
+
+def _of_safety(analysis: Analysis) -> Iterator[Note]:
+    for name, f in analysis.overall.figures.items():
+        unsafe = f.safety.unsafe
+        if not unsafe.hits:
+            continue
+        told = f"{name}: {unsafe.hits} of {unsafe.trials} trials were unsafe, {unsafe.text(1)}"
+        if f.safety.unsafe_per_km is not None:
+            told += f", {f.safety.unsafe_per_km:.2f} per driven km"
+        causes = ", ".join(f"{c.replace('_', ' ')} {n}" for c, n in f.safety.causes.items())
+        rates = [
+            (str(block.label), block.figures[name].safety.unsafe) for block in analysis.grounds
+        ]
+        rates = [(label, rate) for label, rate in rates if rate.hits]
+        rates.sort(key=lambda entry: -(entry[1].value or 0.0))
+        grounds = ", ".join(f"{label} {rate.hits} of {rate.trials}" for label, rate in rates)
+        yield Note(f"{told}. Broken first: {causes}. By ground: {grounds}.", unsafe=True)
 
 
 def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Note]:

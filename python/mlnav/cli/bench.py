@@ -24,6 +24,7 @@ from mlnav.cli.common import (
     assemble,
     claim,
     emit,
+    new_table,
     output,
     progress_bar,
     say,
@@ -326,12 +327,9 @@ def instructions_command(
 
 
 def _print_soundness(report: dict[str, Any]) -> None:
-    from rich.table import Table
-
     from mlnav.campaign.statistics import Rate
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in (
+    headings = (
         "box" if "boxes" in report else "",
         "passed",
         "settled safe",
@@ -339,8 +337,8 @@ def _print_soundness(report: dict[str, Any]) -> None:
         "outside bounds",
         "safe rejected",
         "second states",
-    ):
-        table.add_column(name, no_wrap=True)
+    )
+    table = new_table(headings)
 
     def row(label: str, r: dict[str, Any]) -> None:
         rates = r["rates"]
@@ -393,13 +391,8 @@ def _print_findings(r: dict[str, Any]) -> None:
 
 
 def _print_cost(report: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("ground", "checker"):
-        table.add_column(name, no_wrap=True)
-    for name in ("passed", "us/pose", "us/passed", "us/rejected", "steps", "p95", "look-ups"):
-        table.add_column(name, justify="right")
+    figures = ("passed", "us/pose", "us/passed", "us/rejected", "steps", "p95", "look-ups")
+    table = new_table(("ground", "checker"), figures)
 
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
@@ -424,34 +417,23 @@ def _print_cost(report: dict[str, Any]) -> None:
 
 
 def _print_traverses(rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
     from mlnav.campaign.statistics import Rate
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in (
-        "class",
-        "success",
-        "mean",
-        "median",
-        "p95",
-        "overthink",
-        "ineff.",
-        "/m",
-        "ms/cycle",
-        "s/run",
-    ):
-        table.add_column(name, justify="left" if name in ("class", "success") else "right")
+    table = new_table(
+        ("class", "unsafe", "success"),
+        ("mean", "median", "p95", "overthink", "ineff.", "/m", "ms/cycle", "s/run"),
+    )
 
     def number(value: float | None, digits: int = 0, unit: str = "") -> str:
         return "-" if value is None else f"{value:z.{digits}f}{unit}"
 
     for r in rows:
         e, stages = r["evaluations_per_cycle"], r["stage_ms_per_cycle"]
-        rate, overthink = r["success"], r["overthink_rate"]
+        unsafe, rate, overthink = r["safety"]["unsafe"], r["success"], r["overthink_rate"]
         whole = sum(v for k, v in stages.items() if "." not in k)
         table.add_row(
             r["class"],
+            Rate(unsafe["hits"], unsafe["trials"]).text(0),
             Rate(rate["hits"], rate["trials"]).text(0),
             number(e["mean"]),
             number(e["median"]),
@@ -462,19 +444,16 @@ def _print_traverses(rows: list[dict[str, Any]]) -> None:
             number(whole, 1),
             number(r["wall_s_per_run"], 1),
         )
-    output.print("ACE evaluations a cycle, over all cycles; success with 95 % Wilson interval")
+    output.print(
+        "ACE evaluations a cycle, over all cycles; unsafe runs, success with 95 % Wilson interval"
+    )
     output.print(table)
 
 
 def _print_instructions(report: dict[str, Any]) -> None:
-    from rich.table import Table
-
     from mlnav.bench.instructions import PER_S
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("instructions")
-    for name in ("scalar", "ms", "vectorised", "ms"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = new_table(("instructions",), ("scalar", "ms", "vectorised", "ms"))
     builds = (report, report["vectorised"])
     rates = PER_S["rad750_class"], PER_S["hpsc_class"]
 
@@ -579,12 +558,7 @@ def physics_command(
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     """A column a row of the table, since they are few and wide."""
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for row in rows:
-        table.add_column(str(row.get("case", row.get("resolution_m"))), justify="right")
+    table = new_table(("",), [str(row.get("case", row.get("resolution_m"))) for row in rows])
     flat = [dict(_flattened(row)) for row in rows]
     for key in dict.fromkeys(k for row in flat for k in row):
         table.add_row(key, *(_cell(row.get(key)) for row in flat))

@@ -17,6 +17,7 @@ from mlnav.cli.common import (
     OK,
     JsonOption,
     emit,
+    new_table,
     output,
     progress_bar,
     say,
@@ -305,7 +306,8 @@ def _in_words(progress: Progress) -> str:
     left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
     failed = f", {progress.failed} without a run" if progress.failed else ""
     return (
-        f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)}{failed};"
+        f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)},"
+        f" unsafe {progress.unsafe.text(0)}{failed};"
         f" {progress.last}"
     )
 
@@ -341,15 +343,16 @@ def _tell(found: Status, folder: Path, as_json: bool) -> None:
 
 
 def _print(found: Status, folder: Path) -> None:
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = new_table(("", ""), header=False)
     state = "complete" if found.complete else "not complete"
     if found.writer is not None:
         left = "" if found.left_s is None else f", {_duration(found.left_s)} left"
         state += f", being run by {found.writer}{left}"
     table.add_row("campaign", f"[bold]{found.name}[/], {state}")
     table.add_row("trials", f"{found.done} of {found.total}")
+    for name, safety in found.safety.items():
+        colour = "red" if safety.unsafe.hits else "green"
+        table.add_row(f"[{colour}]unsafe[/]", f"{name} {safety.text()}")
     for name, rate in found.success.items():
         table.add_row("success", f"{name} {rate.text(1)}")
     ended = (f"{n} {outcome.replace('_', ' ')}" for outcome, n in found.outcomes.items())

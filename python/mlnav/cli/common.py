@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from typer.core import TyperGroup
 
 from mlnav.config import Config, load_config
@@ -176,6 +177,22 @@ def emit(value: Any) -> None:
 def say(text: str) -> None:
     """A message for the person at the terminal."""
     errors.print(text, soft_wrap=True)
+
+
+def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: bool = True) -> Table:
+    """A table for the screen that cuts no cell: where it is narrow, the widest columns fold.
+
+    Args:
+        labels: headings of columns of text, on the left.
+        figures: headings of columns of numbers, to the right of them.
+        header: show the headings.
+    """
+    table = Table(show_header=header, box=None, padding=(0, 2, 0, 0))
+    for name in labels:
+        table.add_column(name, overflow="fold")
+    for name in figures:
+        table.add_column(name, justify="right", overflow="fold")
+    return table
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -230,9 +230,7 @@ def _file_name(label: str) -> str:
 
 
 def print_report(summary: dict[str, Any]) -> None:
-    """A table for each terrain, a line a contender."""
-    from rich.table import Table
-
+    """Endings, then effort: of each a table for each terrain, a line a contender."""
     names = list(summary["contenders"])
     most = summary["overthink_evaluations"]
     blocks = dict(summary["terrains"])
@@ -240,23 +238,20 @@ def print_report(summary: dict[str, Any]) -> None:
         blocks["all"] = summary["overall"]
     output.print(
         f"{summary['checker']}, {summary['limits']}; {summary['pairs']} pairs a terrain from seed"
-        f" {summary['seed']}. ACE evaluations a cycle: mean, p95, mean over floor, share above"
-        f" {most}"
+        f" {summary['seed']}"
     )
-    for label, block in blocks.items():
-        output.print(f"[bold]{label}[/]", soft_wrap=True)
-        table = Table(box=None, padding=(0, 1, 0, 0), show_header=label == next(iter(blocks)))
-        table.add_column("", min_width=10, no_wrap=True, overflow="ellipsis")
-        table.add_column("success", min_width=15)
-        for name, width in (
-            ("mean", 6), ("p95", 5), ("/floor", 6), (f">{most}", 6), ("ineff.", 6), ("infer", 5),
-            ("ms", 6),
-        ):  # fmt: skip
-            table.add_column(name, justify="right", min_width=width)
-        table.add_column("ratio", min_width=18)
-        for name in names:
-            table.add_row(name, *_cells(block, names[0], name))
-        output.print(table)
+    output.print("[bold]Endings[/]: unsafe runs with 95 % interval and per driven km, then others")
+    _print_tables(
+        ("unsafe", "of runs", "/km", "goal reached", "no safe path", "other"),
+        {label: [(n, _endings(b["contenders"][n])) for n in names] for label, b in blocks.items()},
+    )  # fmt: skip
+    output.print(
+        f"[bold]Effort[/]: ACE evaluations a cycle: mean, p95, mean over floor, share above {most}"
+    )
+    _print_tables(
+        ("mean", "p95", "/floor", f">{most}", "ineff.", "infer", "ms", "ratio"),
+        {label: [(n, _cells(b, names[0], n)) for n in names] for label, b in blocks.items()},
+    )  # fmt: skip
     output.print(
         f"infer: risk maps a cycle; ms: wall time a cycle, inference included. ratio: evaluations"
         f" of {names[0]} over this one's, where both succeed, with 95 % interval"
@@ -269,6 +264,49 @@ def print_report(summary: dict[str, Any]) -> None:
     for name in names:
         for event in flight[name]["events"]:
             output.print(f"[bold]{name}[/]: {event}")
+
+
+def _print_tables(
+    columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
+) -> None:
+    """A table for each terrain; numbers are whole, and names folded where the screen is narrow."""
+    from rich.markup import escape, render
+    from rich.table import Table
+
+    everything = [row for mine in rows.values() for row in mine]
+    widths = [
+        max([len(title), *(len(render(cells[i])) for _, cells in everything)])
+        for i, title in enumerate(columns)
+    ]
+    widest = max(len(name) for name, _ in everything)
+    room = output.width - sum(width + 1 for width in widths) - 1
+    for i, label in enumerate(rows):
+        output.print(f"[bold]{escape(label)}[/]", soft_wrap=True)
+        table = Table(box=None, padding=(0, 1, 0, 0), show_header=i == 0)
+        # The same width in all tables, so that their columns stand below each other.
+        table.add_column("", width=max(10, min(widest, room)), overflow="fold")
+        for title, width in zip(columns, widths, strict=True):
+            table.add_column(title, justify="right", min_width=width, no_wrap=True)
+        for name, cells in rows[label]:
+            table.add_row(escape(name), *cells)
+        output.print(table)
+
+
+def _endings(contender: dict[str, Any]) -> list[str]:
+    from mlnav.campaign.statistics import Rate
+
+    safety, endings = contender["safety"], contender["endings"]
+    unsafe = safety["unsafe"]
+    colour = "red" if unsafe["hits"] else "green"
+    runs = contender["runs"]
+    return [
+        f"[{colour}]{unsafe['hits']}/{unsafe['trials']}[/]",
+        Rate(unsafe["hits"], unsafe["trials"]).text(1),
+        number(safety["unsafe_per_km"], 2),
+        f"{endings['goal reached']}/{runs}",
+        str(endings["no safe path"]),
+        str(endings["other"]),
+    ]
 
 
 def _flight(flight: dict[str, Any], model: int) -> str:
@@ -300,10 +338,8 @@ def _print_same_states(overall: dict[str, Any], names: list[str]) -> None:
 
 
 def _cells(block: dict[str, Any], first: str, name: str) -> list[str]:
-    from mlnav.campaign.statistics import Rate
-
     c = block["contenders"][name]
-    rate, counts = c["success"], c["evaluations_per_cycle"]
+    counts = c["evaluations_per_cycle"]
     overthink = c["overthink_rate"]
     ratio = "-"
     if name != first:
@@ -313,7 +349,6 @@ def _cells(block: dict[str, Any], first: str, name: str) -> list[str]:
         if interval is not None:
             ratio += f" [{interval[0]:.2f}, {interval[1]:.2f}]"
     return [
-        Rate(rate["hits"], rate["trials"]).text(0),
         number(counts["mean"], 1),
         number(counts["p95"], 0),
         number(c["evaluations_over_floor"], 2),

@@ -15,6 +15,7 @@ from mlnav.cli.common import (
     RefusedError,
     emit,
     errors,
+    new_table,
     output,
     progress_bar,
     say,
@@ -292,25 +293,18 @@ def evaluate_command(
 
 
 def _print_evaluation(report: dict[str, Any]) -> None:
-    from rich.table import Table
-
     output.print(
         f"{report['model']}: {report['checker']}, {report['limits']};"
         f" {report['data']['windows']} windows of {report['data']['part']}"
     )
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("ground", no_wrap=True)
-    for name in ("windows", "rejected", "AUC", "ECE"):
-        table.add_column(name, justify="right")
+    table = new_table(("ground",), ("windows", "rejected", "AUC", "ECE"))
     for ground, r in [("all", report | report["data"]), *report["by_ground"].items()]:
         auc = "-" if r["auc"] is None else f"{r['auc']:.4f}"
         row = (f"{r['windows']}", f"{r['rejected']:.1%}", auc, f"{r['calibration_error']:.4f}")
         table.add_row(ground, *row)
     output.print(table)
     output.print(f"Sobel's AUC {report['sobel_auc']:.4f}")
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("risk", "rejected", "of poses"):
-        table.add_column(name, justify="right")
+    table = new_table((), ("risk", "rejected", "of poses"))
     for mean, share, count in report["reliability"]:
         table.add_row(f"{mean:.3f}", f"{share:.3f}", f"{count:.1%}")
     output.print(table)

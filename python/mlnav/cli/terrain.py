@@ -13,6 +13,7 @@ from mlnav.cli.common import (
     RefusedError,
     SeedOption,
     emit,
+    new_table,
     output,
 )
 
@@ -97,8 +98,6 @@ def show_command(
 
 
 def _print(stats: dict[str, Any]) -> None:
-    from rich.table import Table
-
     def spread(values: dict[str, Any], unit: str, factor: float = 1.0) -> str:
         if values["median"] is None:
             return "-"
@@ -125,7 +124,7 @@ def _print(stats: dict[str, Any]) -> None:
         "credit": stats["attribution"] or "-",
         "sha256": stats["sha256"],
     }
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = new_table(("", ""), header=False)
     for name, value in rows.items():
         table.add_row(name, value)
     output.print(table)

@@ -34,6 +34,7 @@ from mlnav.cli.common import (
     assemble,
     claim,
     emit,
+    new_table,
     output,
     point,
     progress_bar,
@@ -43,6 +44,7 @@ from mlnav.cli.common import (
 STILLS = ("still-start.png", "still-tilt.png", "still-end.png", "still-overview.png")
 FILES = (
     "traverse.png",
+    "unsafe.png",
     "traverse.gif",
     "traverse.mp4",
     "view.png",
@@ -72,7 +74,7 @@ def traverse_command(
     settings: SetOption = None,
     out: OutOption = Path("out/traverse"),
     gif: Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")] = False,
-    picture: Annotated[bool, typer.Option(help="Draw traverse.png.")] = True,
+    picture: Annotated[bool, typer.Option(help="Draw traverse.png, and unsafe.png.")] = True,
     video: Annotated[
         bool,
         typer.Option(
@@ -80,6 +82,15 @@ def traverse_command(
             help="Film the run in 3D: traverse.mp4, stills, and view.png from the rover's mast.",
         ),
     ] = False,
+    film_every: Annotated[
+        int,
+        typer.Option(
+            "--film-every",
+            metavar="N",
+            min=1,
+            help="Film every N-th frame, each shown N times as long; a frame is 8 cm of way.",
+        ),
+    ] = 3,
     rerun: Annotated[
         Path | None,
         typer.Option("--rerun", metavar="FILE", help="Record the run for Rerun, an .rrd file."),
@@ -89,10 +100,11 @@ def traverse_command(
 ) -> None:
     """Drive a rover from start to goal and draw what it did.
 
-    DIR gets traverse.png, cycles.jsonl (a record a cycle, written as it ends), summary.json and the
-    whole config.yaml. Start and goal are those of the terrain where they are not given; on a map
-    that names none they are two safe places of its middle, as far apart as there are. --video and
-    --rerun need the extra `viz`.
+    DIR gets traverse.png, of an unsafe run also unsafe.png (the pose, what is at fault, and the
+    constraint against its limit along the way), cycles.jsonl (a record a cycle, written as it
+    ends), summary.json and the whole config.yaml. Start and goal are those of the terrain where
+    they are not given; on a map that names none they are two safe places of its middle, as far
+    apart as there are. --video and --rerun need the extra `viz`.
 
     **Examples**
 
@@ -200,7 +212,7 @@ def traverse_command(
     if idle is not None:
         say(f"[bold]{summary['heuristic']}[/]: {idle}")
     if busiest is not None and result.outcome != "interrupted":
-        _film(ground, result, setup, out, busiest)
+        _film(ground, result, setup, out, busiest, film_every)
     if result.outcome == "interrupted":
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(OK if result.success else ENDED)
@@ -213,6 +225,8 @@ def _draw(ground: Any, result: Any, setup: Any, out: Path, picture: bool, gif: b
 
     if picture:
         viz.save_figure(viz.traverse_figure(ground, result, setup), out / "traverse.png")
+        if result.unsafe is not None:
+            viz.save_figure(viz.unsafe_figure(ground, result, setup), out / "unsafe.png")
     if gif:
         viz.save_traverse_gif(out / "traverse.gif", ground, result, setup)
 
@@ -228,26 +242,43 @@ def _check_extras(video: bool, rerun: Path | None) -> None:
         needs(*wanted)
 
 
-def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any) -> None:
-    from mlnav.viz.film import Studio
+def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: int) -> None:
+    from mlnav.viz.film import MAX_FRAMES, Studio
 
-    with Studio(ground, result, setup) as studio, progress_bar("film", 1.0) as update:
-        studio.save_stills(out)
-        if busiest.cycle is not None:
-            studio.mast_view(busiest.cycle, busiest.failed).image.save(out / "view.png")
-        studio.save_film(out / "traverse.mp4", on_frame=lambda share: update(share, "traverse.mp4"))
+    with Studio(ground, result, setup) as studio:
+        count, seconds = studio.frame_count(MAX_FRAMES, every), studio.seconds_a_frame()
+        say(
+            f"filming {count} frames of {studio.frame_count(MAX_FRAMES)} at {seconds:.2g} s a"
+            f" frame: about {_duration(count * seconds)}, and the stills (--film-every {every})"
+        )
+        with progress_bar("film", float(count)) as update:
+            done = 0
+
+            def on_frame(share: float) -> None:
+                nonlocal done
+                done += 1
+                update(done, f"traverse.mp4, frame {done} of {count}")
+
+            update(0.0, "stills")
+            studio.save_stills(out)
+            if busiest.cycle is not None:
+                studio.mast_view(busiest.cycle, busiest.failed).image.save(out / "view.png")
+            studio.save_film(out / "traverse.mp4", every=every, on_frame=on_frame)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
 def _report(summary: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = new_table(("", ""), header=False)
     per_cycle = summary["ace_evaluations_per_cycle"]
     colour = "green" if summary["success"] else "red"
     outcome = summary["outcome"] + (
         f" ({', '.join(summary['faults'])})" if summary["faults"] else ""
     )
     table.add_row("outcome", f"[bold {colour}]{outcome}[/]")
+    table.add_row("unsafe", _unsafe(summary))
     table.add_row("start", "({:.2f}, {:.2f}), heading {:.3f} rad".format(*summary["start"]))
     table.add_row("goal", "({:.2f}, {:.2f})".format(*summary["goal"]))
     driven = f"{summary['driven_m']:.1f} m for {summary['straight_line_m']:.1f} m"
@@ -280,3 +311,24 @@ def _report(summary: dict[str, Any]) -> None:
     )
     table.add_row("results", summary["out"])
     output.print(table)
+
+
+def _unsafe(summary: dict[str, Any]) -> str:
+    """Judged states beyond the limits, and where the first of them was."""
+    count, judged = summary["unsafe_states"], summary["judged_states"]
+    if not count:
+        return f"[green]none[/] of {judged:,} judged states"
+    rate = ""
+    if summary["driven_m"]:
+        rate = f", {1000.0 * count / summary['driven_m']:,.0f} per driven km"
+    told = f"[bold red]{count:,}[/] of {judged:,} judged states{rate}"
+    first = summary["unsafe_state"]
+    if first is None:
+        return told
+    part = f" ({first['part']})" if first["part"] else ""
+    told += f"; first at {first['distance_m']:.2f} m in a {first['phase']}: {first['constraint']}"
+    told += part
+    if first["value"] is not None and first["limit"] is not None:
+        scale, unit = (math.degrees(1.0), "deg") if first["unit"] == "rad" else (1.0, first["unit"])
+        told += f" {scale * first['value']:.3g} {unit}, limit {scale * first['limit']:.3g} {unit}"
+    return told

@@ -33,6 +33,25 @@ OUTCOMES = {
     "interrupted": "stopped from outside; records are complete up to here",
 }
 
+UNSAFE_OUTCOMES = (
+    "unsafe_state",
+    "tipped_over",
+    "high_centred",
+    "fell_through",
+    "physics_failed",
+)
+"""Endings of a rover beyond its limits, or one that the physics lost: it was not shown safe."""
+
+
+def was_unsafe(run: Mapping[str, Any]) -> bool:
+    """Whether a run ended unsafe, or was beyond its limits on the way and went on.
+
+    Args:
+        run: `outcome` and, where recorded, `unsafe_states` of a run.
+    """
+    return run["outcome"] in UNSAFE_OUTCOMES or bool(run.get("unsafe_states"))
+
+
 MODELLED_S_PER_EVALUATION = 0.010
 """Published RAD750 figure for one ACE evaluation: 10-15 ms a pose."""
 

@@ -7,6 +7,7 @@ from mlnav.viz.plan import plan_figure
 from mlnav.viz.style import save_figure
 from mlnav.viz.terrain import terrain_figure, terrain_statistics
 from mlnav.viz.traverse import traverse_figure
+from mlnav.viz.unsafe import unsafe_figure
 
 __all__ = [
     "ace_figure",
@@ -17,4 +18,5 @@ __all__ = [
     "terrain_figure",
     "terrain_statistics",
     "traverse_figure",
+    "unsafe_figure",
 ]

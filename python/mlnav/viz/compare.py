@@ -14,7 +14,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from mlnav.config import Config
 from mlnav.risk import RiskMap, make_heuristic
@@ -30,6 +30,9 @@ Point = tuple[float, float]
 
 _COLOURS = {"none": "#8d817b", "sobel": "#e8743b", "network": "#12a594", "oracle": "#3b4a8c"}
 _MORE = ("#b14aa0", "#c9a227", "#5d9c3f", "#a3323c", "#4d9fd1", "#6b4f3a")
+
+_TITLE_CHARACTER_IN, _TEXT_CHARACTER_IN, _LABEL_CHARACTER_IN = 0.125, 0.075, 0.066
+"""Mean width of a character of a title (14 pt, bold), of text (9 pt) and of a label (8 pt)."""
 
 RISK = style.SHARE.reversed()
 """Risk: none green, certain dark red, as in maps of headings that pass."""
@@ -49,7 +52,9 @@ def contender_colours(heuristics: dict[str, str]) -> dict[str, str]:
 
 
 def compare_figure(summary: dict[str, Any], runs: Sequence[dict[str, Any]]) -> Figure:
-    """Evaluations, ratios, success, inefficiency and wall time, by terrain and contender.
+    """Unsafe runs, success, evaluations, ratios, inefficiency and wall time.
+
+    A column for each terrain, a slot in it for each contender.
 
     Args:
         summary: of `bench.compare_report.report`.
@@ -60,8 +65,15 @@ def compare_figure(summary: dict[str, Any], runs: Sequence[dict[str, Any]]) -> F
     colours = contender_colours({n: summary["contenders"][n]["heuristic"] for n in names})
     slots = _Slots(labels, names)
     width = float(np.clip(2.4 + 0.34 * len(labels) * (len(names) + 1), 8.5, 18.0))
-    rows = (("evaluations", 2.7), ("ratio", 1.5), ("success", 1.2), ("detour", 1.35), ("wall", 1.5))
-    gap, top, bottom = 0.42, 1.35, 0.30 + 0.14 * slots.lines
+    slots.fold((width - 1.15) / len(labels))
+    rows = (("unsafe", 1.2), ("success", 1.2), ("evaluations", 2.7), ("ratio", 1.5),
+            ("detour", 1.35), ("wall", 1.5))  # fmt: skip
+    most = int((width - 1.15) / _TITLE_CHARACTER_IN)
+    title = style.folded(f"{summary['checker']}, {summary['limits']}: " + ", ".join(names), most)
+    columns = max(1, int((width - 0.8) / (0.55 + _TEXT_CHARACTER_IN * max(map(len, names)))))
+    legend_lines = math.ceil(len(names) / columns)
+    gap, bottom = 0.42, 0.30 + 0.14 * slots.lines
+    top = 1.12 + 0.23 * legend_lines + style.TITLE_LINE_IN * (len(title) - 1)
     height = top + bottom + sum(h for _, h in rows) + gap * (len(rows) - 1)
     figure = style.new_figure(width, height)
     panels: dict[str, Axes] = {}
@@ -81,12 +93,13 @@ def compare_figure(summary: dict[str, Any], runs: Sequence[dict[str, Any]]) -> F
         panels["evaluations"], slots, blocks, groups, colours, summary["overthink_evaluations"]
     )
     _ratios(panels["ratio"], slots, blocks, colours)
+    _unsafe(panels["unsafe"], slots, blocks, colours)
     _success(panels["success"], slots, blocks, colours)
     _detours(panels["detour"], slots, blocks, groups, colours)
     _wall(panels["wall"], slots, blocks, colours)
     style.headline(
         figure,
-        f"{summary['checker']}, {summary['limits']}: " + ", ".join(names),
+        "\n".join(title),
         [
             f"{summary['pairs']} start-goal pairs a terrain, the same for everyone"
             + (
@@ -101,8 +114,11 @@ def compare_figure(summary: dict[str, Any], runs: Sequence[dict[str, Any]]) -> F
     figure.legend(
         handles=[Patch(color=colours[n], label=n) for n in names],
         loc="upper left",
-        bbox_to_anchor=(0.66 / width, 1.0 - 0.76 / height),
-        ncols=len(names),
+        bbox_to_anchor=(
+            0.66 / width,
+            1.0 - (0.76 + style.TITLE_LINE_IN * (len(title) - 1)) / height,
+        ),
+        ncols=min(columns, len(names)),
         fontsize=9,
         frameon=False,
         labelcolor=style.INK,
@@ -118,7 +134,12 @@ class _Slots:
     def __init__(self, labels: list[str], names: list[str]) -> None:
         self.labels, self.names = labels, names
         self.step = len(names) + 1.0
-        self.texts = [_wrapped(text) for text in labels]
+        self.fold(1.0)
+
+    def fold(self, width_in: float) -> None:
+        """Fold terrain names to the width of a group."""
+        most = max(6, int(0.95 * width_in / _LABEL_CHARACTER_IN))
+        self.texts = ["\n".join(style.folded(text, most)) for text in self.labels]
         self.lines = max(text.count("\n") + 1 for text in self.texts)
 
     def at(self, label: str, name: str) -> float:
@@ -137,18 +158,6 @@ class _Slots:
     def each(self) -> list[tuple[str, str, float]]:
         """(label, name, place) of all."""
         return [(label, n, self.at(label, n)) for label in self.labels for n in self.names]
-
-
-def _wrapped(label: str, most: int = 12) -> str:
-    """Lines of a long name, broken at underscores and blanks."""
-    parts = label.replace("_", "_\0").replace(" ", "\0").split("\0")
-    lines = [parts[0]]
-    for part in parts[1:]:
-        if len(lines[-1]) + len(part) <= most:
-            lines[-1] += ("" if lines[-1].endswith("_") else " ") + part
-        else:
-            lines.append(part)
-    return "\n".join(line.rstrip("_") if line.endswith("_") else line for line in lines)
 
 
 def _frame(axes: Axes, slots: _Slots, last: bool) -> None:
@@ -216,7 +225,9 @@ def _log_scale(axes: Axes, low: float, high: float) -> None:
 def _ratios(axes: Axes, slots: _Slots, blocks: Any, colours: dict[str, str]) -> None:
     first = slots.names[0]
     style.panel_title(
-        axes, f"Evaluations of {first} over this one's", "pairs where both succeed, 95 % interval"
+        axes,
+        "Evaluations of the first over this one's",
+        "pairs where both succeed, 95 % interval",
     )
     axes.axhline(1.0, color=style.SOFT_INK, linewidth=0.9)
     least, most = 1.0, 2.0
@@ -243,6 +254,38 @@ def _ratios(axes: Axes, slots: _Slots, blocks: Any, colours: dict[str, str]) -> 
             va="center",
         )
     _log_scale(axes, 0.85 * least, 1.25 * most)
+
+
+def _unsafe(axes: Axes, slots: _Slots, blocks: Any, colours: dict[str, str]) -> None:
+    style.panel_title(
+        axes, "Unsafe runs", "beyond the limits; 95 % Wilson interval, and per driven km"
+    )
+    highest = 0.05
+    for label, name, x in slots.each():
+        safety = blocks[label]["contenders"][name]["safety"]
+        rate = safety["unsafe"]
+        if rate["rate"] is None:
+            continue
+        highest = max(highest, rate["wilson95"][1])
+        axes.bar(x, rate["rate"], 0.68, color=colours[name], alpha=0.75)
+        axes.plot([x, x], rate["wilson95"], color=style.BAD, linewidth=1.4)
+        per_km = safety["unsafe_per_km"]
+        told = f"{rate['hits']}/{rate['trials']}"
+        told += "" if per_km is None else f"\n{per_km:.2g}/km"
+        axes.annotate(
+            told,
+            (x, rate["wilson95"][1]),
+            xytext=(0, 2),
+            textcoords="offset points",
+            fontsize=6.5,
+            color=style.BAD if rate["hits"] else style.INK,
+            ha="center",
+            va="bottom",
+        )
+    axes.set_ylim(0.0, 1.45 * highest)
+    ticks = MaxNLocator(4).tick_values(0.0, highest)
+    axes.set_yticks([t for t in ticks if 0.0 <= t <= 1.0])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:g} %"))
 
 
 def _success(axes: Axes, slots: _Slots, blocks: Any, colours: dict[str, str]) -> None:

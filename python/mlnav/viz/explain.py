@@ -50,12 +50,12 @@ def explain_figure(terrain: Terrain, told: Explanation, config: Config) -> Figur
         )
 
     _headline(figure, terrain, told, config)
-    _map(place(0.55, 1.62, 4.75, 4.55), terrain, told, config)
+    draw_pose_map(place(0.55, 1.62, 4.75, 4.55), terrain, told, config)
     _bounds(place(7.1, 1.62, 2.75, 4.55), told, config)
     _boxes(figure, place, told)
-    links = _links(told, config)
-    _side(place(4.95, 7.05, 3.75, 2.85), terrain, told, config, links)
-    _front(place(9.2, 7.05, 3.0, 2.85), terrain, told, config, links)
+    links = links_of(told, config)
+    draw_side(place(4.95, 7.05, 3.75, 2.85), terrain, told, config, links)
+    draw_front(place(9.2, 7.05, 3.0, 2.85), terrain, told, config, links)
     style.credit(figure, terrain.attribution, 0.55 / _WIDTH_IN)
     return figure
 
@@ -91,7 +91,8 @@ def _settled_line(told: Explanation) -> str:
 # -------------------------------------------------------------------------------------------- map
 
 
-def _map(axes: Axes, terrain: Terrain, told: Explanation, config: Config) -> None:
+def draw_pose_map(axes: Axes, terrain: Terrain, told: Explanation, config: Config) -> None:
+    """The ground about a pose, where wheels and pan stand on it; axes of 4.75 by 4.55."""
     x, y, _ = told.pose
     res = terrain.resolution_m
     aspect = 4.75 / 4.55
@@ -533,7 +534,8 @@ def _one_box(
 # ------------------------------------------------------------------------------------------ views
 
 
-def _links(told: Explanation, config: Config) -> Linkage | None:
+def links_of(told: Explanation, config: Config) -> Linkage | None:
+    """The linkage at rest; None where it did not settle."""
     if told.settled is None:
         return None
     return linkage(config.rover_model().geometry, told.settled)
@@ -571,7 +573,7 @@ def _fill(
     axes.plot(along, high, color="#6d4a30", lw=1.1, alpha=alpha, zorder=z + 0.2)
 
 
-def _side(
+def draw_side(
     axes: Axes, terrain: Terrain, told: Explanation, config: Config, links: Linkage | None
 ) -> None:
     """From the right, so that forward is to the right."""
@@ -620,7 +622,7 @@ def _side(
     _metres(axes, "forward", 2)
 
 
-def _front(
+def draw_front(
     axes: Axes, terrain: Terrain, told: Explanation, config: Config, links: Linkage | None
 ) -> None:
     """From ahead: the rover's left is on the right."""

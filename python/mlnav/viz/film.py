@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -132,6 +133,7 @@ class Studio:
         path: str | os.PathLike[str],
         *,
         max_frames: int | None = None,
+        every: int = 1,
         size_px: Size | None = None,
         on_frame: Callable[[float], None] = lambda share: None,
     ) -> None:
@@ -143,6 +145,7 @@ class Studio:
             path: `.mp4` (H.264) or `.gif`.
             max_frames: most pictures taken of the way; by default `MAX_FRAMES`, of a GIF
                 `GIF_MAX_FRAMES`. Short runs take fewer; the last one is shown for a while.
+            every: film every so many of these pictures, each shown for as much longer.
             size_px: width and height; by default `FILM_PX`, of a GIF `GIF_PX`.
             on_frame: told the share of the way that is done.
 
@@ -156,27 +159,45 @@ class Studio:
         gif = kind == ".gif"
         most = max_frames if max_frames is not None else GIF_MAX_FRAMES if gif else MAX_FRAMES
         size = size_px or (GIF_PX if gif else FILM_PX)
-        if most < 1:
-            raise VizError(f"a film needs at least one frame, not {most}")
+        if most < 1 or every < 1:
+            raise VizError(
+                f"a film needs at least one frame, and every 1st or more; not {most}, every {every}"
+            )
         if size[0] % 2 or size[1] % 2 or min(size) < 2:
             raise VizError(f"a film's width and height must be even, not {size[0]} x {size[1]}")
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{uuid.uuid4().hex}{kind}")
         try:
             if gif:
-                frames = list(self.frames(most, size, on_frame))
-                save_gif(temporary, frames, _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
+                frames = list(self.frames(most, size, on_frame, every))
+                save_gif(temporary, frames, every * _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
             else:
-                _save_mp4(temporary, self.frames(most, size, on_frame), size)
+                _save_mp4(temporary, self.frames(most, size, on_frame, every), size, every)
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
 
+    def frame_count(self, max_frames: int, every: int = 1) -> int:
+        """Pictures that a film takes."""
+        whole = min(max_frames, math.ceil(self._length_m / _STEP_M) + 1)
+        return math.ceil((whole - 1) / every) + 1
+
+    def seconds_a_frame(self) -> float:
+        """Wall time that a frame of a film takes here [s], from one that is not kept."""
+        self.frame(0.0, FILM_PX, _FILM_OVERSAMPLING)  # the first one takes longer
+        begin = time.perf_counter()
+        self.frame(0.5 * self._length_m, FILM_PX, _FILM_OVERSAMPLING)
+        return time.perf_counter() - begin
+
     def frames(
-        self, max_frames: int, size_px: Size, on_frame: Callable[[float], None]
+        self,
+        max_frames: int,
+        size_px: Size,
+        on_frame: Callable[[float], None],
+        every: int = 1,
     ) -> Iterator[Image.Image]:
         """Pictures of the whole way, evenly spaced; the last one tells how the run ended."""
-        count = min(max_frames, math.ceil(self._length_m / _STEP_M) + 1)
+        count = self.frame_count(max_frames, every)
         for way_m in np.linspace(self._length_m if count == 1 else 0.0, self._length_m, count):
             yield self.frame(float(way_m), size_px, _FILM_OVERSAMPLING)
             on_frame(way_m / self._length_m if self._length_m else 1.0)
@@ -357,12 +378,12 @@ def _captioned(image: Image.Image, left: str, right: str) -> Image.Image:
     return image
 
 
-def _save_mp4(path: Path, frames: Iterator[Image.Image], size_px: Size) -> None:
+def _save_mp4(path: Path, frames: Iterator[Image.Image], size_px: Size, every: int) -> None:
     needs("av")
     import av
 
     with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as film:
-        stream = film.add_stream("libx264", rate=Fraction(FRAMES_PER_S))
+        stream = film.add_stream("libx264", rate=Fraction(FRAMES_PER_S, every))
         stream.width, stream.height = size_px
         stream.pix_fmt = "yuv420p"
         stream.options = {"crf": "22", "preset": "medium"}
@@ -370,6 +391,6 @@ def _save_mp4(path: Path, frames: Iterator[Image.Image], size_px: Size) -> None:
         for last in frames:
             film.mux(stream.encode(av.VideoFrame.from_image(last)))
         if last is not None:
-            for _ in range(round(FRAMES_PER_S * LAST_FRAME_S)):
+            for _ in range(math.ceil(FRAMES_PER_S * LAST_FRAME_S / every)):
                 film.mux(stream.encode(av.VideoFrame.from_image(last)))
         film.mux(stream.encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,10 @@ SHARE = LinearSegmentedColormap.from_list(
 """Share of headings that pass: none dark red, all green."""
 
 HALO = [withStroke(linewidth=2.5, foreground="#201a18", alpha=0.75)]
+
+
+TITLE_LINE_IN = 0.24
+"""Height of a line of a title."""
 
 
 def effort_norm(most: int, overthink: int) -> LogNorm:
@@ -92,11 +97,14 @@ def panel_title(axes: Axes, text: str, note: str = "") -> None:
 
 
 def headline(figure: Figure, title: str, lines: list[str], left: float, top: float) -> None:
-    """Title and lines of numbers at the top left of a figure; `top` in figure fraction."""
+    """Title and lines of numbers at the top left of a figure; `top` in figure fraction.
+
+    Each line of the title beyond the first takes `TITLE_LINE_IN`.
+    """
     height_in = float(figure.get_size_inches()[1])
     figure.text(left, top, title, fontsize=14, fontweight="bold", color=INK, va="top")
     for i, line in enumerate(lines):
-        y = top - (0.30 + 0.20 * i) / height_in
+        y = top - (0.30 + TITLE_LINE_IN * title.count("\n") + 0.20 * i) / height_in
         figure.text(left, y, line, fontsize=9, color=SOFT_INK, va="top")
 
 
@@ -106,6 +114,23 @@ def credit(figure: Figure, text: str | None, left: float) -> None:
         short = " ".join(text.split())
         short = short if len(short) <= 170 else short[:167] + "..."
         figure.text(left, 0.012, short, fontsize=6, color=SOFT_INK, va="bottom")
+
+
+def folded(text: str, most: int) -> list[str]:
+    """Lines of at most so many characters, none of the text left out.
+
+    Broken after blanks and after the marks that part names, else in the middle of a word.
+    """
+    lines = [""]
+    for part in re.findall(r"[^ _/;,+\-]*[ _/;,+\-]|[^ _/;,+\-]+", text):
+        if len(lines[-1]) + len(part.rstrip()) > most and lines[-1]:
+            lines.append("")
+        rest = lines[-1] + part
+        while len(rest.rstrip()) > most:
+            lines[-1], rest = rest[:most], rest[most:]
+            lines.append("")
+        lines[-1] = rest
+    return [line.rstrip() for line in lines]
 
 
 def colour_bar(figure: Figure, mappable: Any, axes: Axes, label: str) -> Any:

@@ -172,7 +172,8 @@ def numbers(result: TraverseResult) -> tuple[str, list[str]]:
     drive = f"{result.driven_m:.1f} m driven for {result.straight_line_m:.1f} m"
     if result.inefficiency is not None:
         drive += f" (inefficiency {result.inefficiency:z.2f})"
-    lines = [f"{drive} in {len(result.cycles)} cycles"]
+    safety = f"{result.unsafe_states or 'no'} unsafe of {result.judged_states:,} judged states"
+    lines = [f"{drive} in {len(result.cycles)} cycles   ·   {safety}"]
     if result.cycles:
         lines.append(
             f"ACE evaluations a cycle: mean {per_cycle['mean']:.0f}, median"
