@@ -215,12 +215,14 @@ def _check_extras(video: bool, rerun: Path | None) -> None:
 
 
 def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any) -> None:
+    from mlnav.io import whole_file
     from mlnav.viz.film import Studio
 
     with Studio(ground, result, setup) as studio, progress_bar("film", 1.0) as update:
         studio.save_stills(out)
         if busiest.cycle is not None:
-            studio.mast_view(busiest.cycle, busiest.failed).image.save(out / "view.png")
+            with whole_file(out / "view.png") as temporary:
+                studio.mast_view(busiest.cycle, busiest.failed).image.save(temporary)
         studio.save_film(out / "traverse.mp4", on_frame=lambda share: update(share, "traverse.mp4"))
 
 

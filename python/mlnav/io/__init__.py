@@ -1,6 +1,13 @@
 """Files that survive: records line by line, JSON whole or not at all."""
 
-from mlnav.io.records import JsonlWriter, RecordError, read_jsonl, write_json, write_text
+from mlnav.io.records import (
+    JsonlWriter,
+    RecordError,
+    read_jsonl,
+    whole_file,
+    write_json,
+    write_text,
+)
 from mlnav.io.shipped import shipped_folder
 
 __all__ = [
@@ -8,6 +15,7 @@ __all__ = [
     "RecordError",
     "read_jsonl",
     "shipped_folder",
+    "whole_file",
     "write_json",
     "write_text",
 ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from mlnav.config import Config
+from mlnav.io import whole_file
 from mlnav.sim.metrics import CycleRecord, TraverseResult
 from mlnav.sim.navigator import Cycle, Navigator
 from mlnav.sim.world import wrapped
@@ -160,17 +160,12 @@ class Studio:
             raise VizError(f"a film needs at least one frame, not {most}")
         if size[0] % 2 or size[1] % 2 or min(size) < 2:
             raise VizError(f"a film's width and height must be even, not {size[0]} x {size[1]}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{uuid.uuid4().hex}{kind}")
-        try:
-            if gif:
-                frames = list(self.frames(most, size, on_frame))
-                save_gif(temporary, frames, _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
-            else:
+        if gif:
+            frames = list(self.frames(most, size, on_frame))
+            save_gif(target, frames, _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
+        else:
+            with whole_file(target) as temporary:
                 _save_mp4(temporary, self.frames(most, size, on_frame), size)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def frames(
         self, max_frames: int, size_px: Size, on_frame: Callable[[float], None]
@@ -207,7 +202,6 @@ class Studio:
             The files: `still-start.png`, `still-tilt.png`, `still-end.png`, `still-overview.png`.
         """
         into = Path(folder)
-        into.mkdir(parents=True, exist_ok=True)
         size = size_px or STILL_PX
         tilt_rad, way_m = self._playback.tilt_rad, self._playback.way_m
         most = int(np.argmax(tilt_rad))
@@ -219,7 +213,8 @@ class Studio:
         }
         paths = [into / f"still-{name}.png" for name in images]
         for path, image in zip(paths, images.values(), strict=True):
-            image.save(path)
+            with whole_file(path) as temporary:
+                image.save(temporary)
         return paths
 
     def overview(self, size_px: Size) -> Image.Image:
