@@ -132,8 +132,10 @@ $(VENV)/.installed: $(DEPENDENCIES) $(CMAKE_FILES) $(MODULE_SOURCES) | system-bu
 	@$(PIP) install -qq --no-build-isolation --no-deps -e .
 	@touch $@
 
-# What pip cannot bring. As root with apt-get it is installed, otherwise named. Without a compiler the
-# header cannot be looked for, so it is asked for as well.
+# What pip cannot bring. As root with apt-get it is said and installed, unless SYSTEM_INSTALL=no; otherwise it
+# is named and nothing else is done. Without a compiler the header cannot be looked for, so it is asked for as
+# well.
+SYSTEM_INSTALL ?= yes
 .PHONY: system-build system-test
 system-build:
 	@$(call need_system,command -v $(CXX) || missing+=" g++")
@@ -145,8 +147,8 @@ system-test:
 define need_system
 missing=""; \
 { $(1); } >/dev/null 2>&1; \
-[ -z "$$missing" ] || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-  echo "== apt-get install$$missing"; mkdir -p build; \
+[ -z "$$missing" ] || if [ "$(SYSTEM_INSTALL)" = yes ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+  echo "== the build needs$$missing: apt-get install, system-wide (make SYSTEM_INSTALL=no refuses)"; mkdir -p build; \
   { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing; } \
     >build/apt.log 2>&1 </dev/null || { cat build/apt.log; exit 1; }; \
 else \

@@ -1,8 +1,10 @@
+import importlib.metadata
 import io
 import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -297,6 +299,30 @@ def test_doctor() -> None:
     assert report["ok"] is True
     assert report["checks"]["rover settles on level ground"]["ok"] is True
     assert "compiled core" in run("doctor").stdout
+
+
+def test_doctor_tells_of_every_extra(monkeypatch) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    known = {
+        name: {re.match(r"[\w.-]+", text)[0] for text in parts}
+        for name, parts in project["optional-dependencies"].items()
+        if name != "dev"
+    }
+    version = importlib.metadata.version
+
+    def without_torch(name: str) -> str:
+        if name == "torch":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", without_torch)
+    extras = json.loads(run("doctor", "--json").stdout)["extras"]
+    assert {n: {*e["installed"], *e["missing"]} for n, e in extras.items()} == known
+    assert "torch" in extras["train"]["missing"]
+    text = run("doctor").stdout
+    for name in known:
+        assert f"note  extra {name}: " in text
+    assert "torch missing: pip install 'mlnav[train]'" in text
 
 
 def test_bench_soundness_speaks_json(level: Path, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_the_same_settings_give_the_same_bytes(made, tmp_path) -> None:
     # With two workers, in a folder where one shard is there and another was being written.
     (tmp_path / "train").mkdir()
     shutil.copy(made / "train" / "00001.npz", tmp_path / "train")
-    (tmp_path / "train" / "00000.123.tmp").write_bytes(b"half")
+    (tmp_path / "train" / ".0123abcd.npz").write_bytes(b"half")
     counted = []
     make_data(tmp_path, TINY, 2, lambda done, total: counted.append((done, total)))
     assert content(tmp_path) == content(made)

@@ -489,5 +489,11 @@ def test_failed_write_leaves_the_old_file_and_no_litter(
 
 
 def test_unwritable_place_is_a_terrain_error(tmp_path: Path) -> None:
-    with pytest.raises(TerrainError, match="not usable"):
-        write_geotiff(tmp_path / "missing" / "map.tif", Terrain(HEIGHTS, RES))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TerrainError, match=r"map\.tif: cannot be written: "):
+        write_geotiff(tmp_path / "file" / "map.tif", Terrain(HEIGHTS, RES))
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    write_geotiff(tmp_path / "new" / "map.tif", Terrain(HEIGHTS, RES))
+    assert read_geotiff(tmp_path / "new" / "map.tif").shape == HEIGHTS.shape

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnav.io import write_text
 from mlnav.risk.models import Model
 from mlnav.risk.network import network_input
 from mlnav.sim.sensor import TruthSensor
@@ -290,7 +291,7 @@ def _network_counts(
     told: dict[str, Any] = {}
     for name, templates in (("instructions", _templates(where)), ("as_generated", None)):
         source = where / f"{name}.c"
-        source.write_text(_generated(model.network, templates), encoding="utf-8")
+        write_text(source, _generated(model.network, templates))
         program = where / name
         _run(
             [tools.compiler, *build.core, *build.network,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from typer.core import TyperGroup
 
+from mlnav.cli.streams import take_every_text
 from mlnav.config import Config, load_config
 from mlnav.io.records import to_json
 
@@ -24,6 +26,8 @@ EXIT_CODES = (
     "Exit codes: 0 done (traverse: goal reached; plan: path found), 1 ended without (doctor: a"
     " fault was found), 2 bad input, 3 internal error, 130 stopped by Ctrl-C."
 )
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 errors = Console(stderr=True, highlight=False)
 output = Console(highlight=False, width=None if sys.stdout.isatty() else 170)
@@ -36,6 +40,16 @@ class RefusedError(ValueError):
 class Group(TyperGroup):
     """Turns every fault into one line and an exit code, unless --debug asks for the traceback."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as a program."""
+        take_every_text()
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as fault:  # the help could not be written
+            _drop_output()
+            errors.print(f"[bold red]error:[/] standard output: {fault.strerror or fault}")
+            sys.exit(USAGE)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
@@ -46,25 +60,34 @@ class Group(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:
-            # The reader of our output went away; nothing is left to say.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()  # its reader went away; nothing is left to say
             ctx.exit(OK)
         except Exception as fault:
             if ctx.params.get("debug") or hasattr(fault, "exit_code"):
                 raise  # usage errors know how to show themselves
             if _is_input_fault(fault):
                 text = " ".join(str(fault).split())
-                errors.print(f"[bold red]error:[/] {_escaped(text)}", soft_wrap=True)
+                if isinstance(fault, OSError) and fault.filename is None and fault.errno in _FULL:
+                    _drop_output()  # what writes files names them, so it is this that is full
+                    text = f"standard output: {fault.strerror}"
+                errors.print(f"[bold red]error:[/] {escaped(text)}", soft_wrap=True)
                 ctx.exit(USAGE)
             errors.print(
-                f"[bold red]internal error:[/] {type(fault).__name__}: {_escaped(str(fault))}"
+                f"[bold red]internal error:[/] {type(fault).__name__}: {escaped(str(fault))}"
                 " (--debug shows where)",
                 soft_wrap=True,
             )
             ctx.exit(INTERNAL)
 
 
-def _escaped(text: str) -> str:
+def _drop_output() -> None:
+    """Write no more to standard output: what is left there would fail again at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def escaped(text: str) -> str:
+    """The text, not read as markup by Rich."""
+    """`text` without markup of Rich's."""
     return text.replace("[", r"\[")
 
 

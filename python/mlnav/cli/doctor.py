@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import platform
+import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mlnav import __version__
-from mlnav.cli.common import ENDED, OK, JsonOption, emit, output
+from mlnav.cli.common import ENDED, OK, JsonOption, emit, escaped, output
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pydantic", "rasterio", "typer", "pillow")
-_EXTRAS = {"onnx": "onnxruntime", "sim": "pybullet", "train": "torch", "viz": "rerun"}
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+_REQUIREMENT = re.compile(r"(?P<package>[\w.-]+).*;.*\bextra == [\"'](?P<extra>\w+)[\"']")
 
 Finding = tuple[str, bool, str]
 
@@ -43,21 +44,24 @@ def doctor_command(
     notes = {
         "threads": ", ".join(f"{k}={os.environ.get(k, 'unset')}" for k in _THREADS),
         "cpus": str(os.cpu_count()),
-        "extras": ", ".join(
-            f"{name}: {'there' if importlib.util.find_spec(package) else 'not installed'}"
-            for name, package in _EXTRAS.items()
-        ),
     }
+    extras = _extras()
     well = all(good for _, good, _ in findings)
     if as_json:
         checks = {name: {"ok": good, "detail": text} for name, good, text in findings}
-        emit({"ok": well, "checks": checks, "notes": notes})
+        emit({"ok": well, "checks": checks, "notes": notes, "extras": extras})
     else:
         for name, good, text in findings:
             mark = "[green]ok[/]   " if good else "[bold red]FAULT[/]"
             output.print(f"{mark} {name}: {text}", soft_wrap=True)
         for name, text in notes.items():
             output.print(f"note  {name}: {text}", soft_wrap=True)
+        for name, extra in extras.items():
+            there = ", ".join(f"{p} {version}" for p, version in extra["installed"].items())
+            missing = ", ".join(extra["missing"])
+            lack = f"{missing} missing: {escaped(extra['install'])}" if missing else ""
+            text = "; ".join(filter(None, (there, lack)))
+            output.print(f"note  extra {name}: {text}", soft_wrap=True)
     raise typer.Exit(OK if well else ENDED)
 
 
@@ -74,6 +78,24 @@ def _versions() -> list[Finding]:
         ("mlnav", True, f"{__version__} in {Path(__file__).parents[1]}"),
         ("packages", True, ", ".join(versions)),
     ]
+
+
+def _extras() -> dict[str, dict[str, Any]]:
+    """What the package's own metadata says of each optional part, but that of developers."""
+    extras: dict[str, dict[str, Any]] = {}
+    for requirement in importlib.metadata.requires("mlnav") or ():
+        found = _REQUIREMENT.match(requirement)
+        if found is None or found["extra"] == "dev":
+            continue
+        name = found["extra"]
+        extra = extras.setdefault(
+            name, {"installed": {}, "missing": [], "install": f"pip install 'mlnav[{name}]'"}
+        )
+        try:
+            extra["installed"][found["package"]] = importlib.metadata.version(found["package"])
+        except importlib.metadata.PackageNotFoundError:
+            extra["missing"].append(found["package"])
+    return dict(sorted(extras.items()))
 
 
 def _core_works() -> list[Finding]:

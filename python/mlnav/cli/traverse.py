@@ -243,6 +243,7 @@ def _check_extras(video: bool, rerun: Path | None) -> None:
 
 
 def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: int) -> None:
+    from mlnav.io import whole_file
     from mlnav.viz.film import MAX_FRAMES, Studio
 
     with Studio(ground, result, setup) as studio:
@@ -262,7 +263,8 @@ def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: 
             update(0.0, "stills")
             studio.save_stills(out)
             if busiest.cycle is not None:
-                studio.mast_view(busiest.cycle, busiest.failed).image.save(out / "view.png")
+                with whole_file(out / "view.png") as temporary:
+                    studio.mast_view(busiest.cycle, busiest.failed).image.save(temporary)
             studio.save_film(out / "traverse.mp4", every=every, on_frame=on_frame)
 
 

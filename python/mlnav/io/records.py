@@ -1,12 +1,13 @@
-"""Records as JSON lines, and JSON documents, that an interrupt cannot tear.
+"""Files whole or not at all, and records as JSON lines, that an interrupt cannot tear.
 
 Each record is one line, handed to the system in one unbuffered write: after Ctrl-C the file ends
-with the last whole record. A line torn by a harder end (power, kill -9) is dropped on reading and
-cut off on appending.
+with the last whole record, and so it does where the disk is full. A line torn by a harder end
+(power, kill -9) is dropped on reading and cut off on appending.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -38,8 +39,12 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Strict JSON text (no NaN) of anything `plain` can convert."""
-    return json.dumps(plain(value), allow_nan=False, indent=indent, ensure_ascii=False)
+    """Strict JSON text (no NaN) of anything `plain` can convert.
+
+    It is ASCII, with escapes for the rest: standard output may hold no more, and names of files
+    that are not UTF-8 could not be encoded at all.
+    """
+    return json.dumps(plain(value), allow_nan=False, indent=indent)
 
 
 class JsonlWriter:
@@ -59,8 +64,23 @@ class JsonlWriter:
         self._file = open(self.path, "ab" if append else "wb", buffering=0)  # noqa: SIM115
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Add one record; on the disk's side of the process when this returns."""
-        self._file.write((to_json(record) + "\n").encode())
+        """Add one record; on the disk's side of the process when this returns.
+
+        Raises:
+            OSError: it cannot be written, a full disk above all; the error has the path, and the
+                file ends with the record before.
+        """
+        line = (to_json(record) + "\n").encode()
+        end = os.fstat(self._file.fileno()).st_size
+        written = 0
+        try:
+            while written < len(line):  # a disk that fills up takes a part and says nothing
+                written += self._file.write(line[written:])
+        except OSError as fault:
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
+                self._file.seek(end)
+            raise _with_path(fault, self.path) from fault
 
     def close(self) -> None:
         """Close the file; writing afterwards is an error."""
@@ -99,14 +119,42 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file; whoever looks sees the old file or the whole new one."""
-    file = Path(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}-{uuid.uuid4().hex}")
-    try:
+    with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file so that whoever looks sees the old one or the whole new one.
+
+    Args:
+        path: of the file; folders are made.
+
+    Yields:
+        A path beside it, with its suffix, to write to. It gets the file's name at the end, or is
+        removed on any fault.
+
+    Raises:
+        OSError: the file cannot be written; the error has `path`, where it would have none or that
+            of the temporary file.
+    """
+    file = Path(path)
+    temporary = file.with_name(f".{uuid.uuid4().hex}{file.suffix}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
         os.replace(temporary, file)
+    except OSError as fault:
+        if fault.filename not in (None, str(temporary), temporary):
+            raise
+        raise _with_path(fault, file) from fault
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a folder that is none was told of already
+            temporary.unlink(missing_ok=True)
+
+
+def _with_path(fault: OSError, path: Path) -> OSError:
+    return OSError(fault.errno, fault.strerror or str(fault), str(path))
 
 
 def _cut_torn_line(path: Path) -> None:

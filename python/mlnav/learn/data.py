@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
@@ -32,7 +31,7 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.campaign.pool import results
 from mlnav.config import Config
-from mlnav.io import write_json
+from mlnav.io import whole_file, write_json
 from mlnav.terrain import Terrain, generate
 from mlnav.terrain.recipes import (
     Base,
@@ -379,10 +378,8 @@ def _make_shard(folder: Path, spec: DataSpec, shard: tuple[str, int]) -> None:
     part, terrain = shard
     path = _shard(folder, part, terrain)
     windows = make_windows(spec, part, terrain)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        np.savez(file, **{f.name: getattr(windows, f.name) for f in fields(Windows)})
-    temporary.replace(path)
+    with whole_file(path) as temporary:
+        np.savez(temporary, **{f.name: getattr(windows, f.name) for f in fields(Windows)})
 
 
 def make_data(
@@ -406,7 +403,7 @@ def make_data(
         write_json(manifest_path, {"digest": spec.digest, "spec": asdict(spec)})
     for part in PARTS:
         (folder / part).mkdir(exist_ok=True)
-        for stale in (folder / part).glob("*.tmp"):
+        for stale in (folder / part).glob(".*.npz"):
             stale.unlink()
     # The small parts first: training can be tried before all of its own is there.
     tasks = [(part, i) for part in reversed(PARTS) for i in range(spec.terrains[part])]

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mlnav.io import whole_file, write_text
 from mlnav.learn.card import card
 from mlnav.learn.data import (
     BINS,
@@ -258,10 +259,10 @@ def _write(folder: Path, network: bytes, manifest: dict[str, Any]) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir()
-        (temporary / NETWORK).write_bytes(network)
-        text = json.dumps(manifest, indent=2) + "\n"
-        (temporary / MANIFEST).write_text(text, encoding="utf-8")
-        (temporary / "card.md").write_text(card(manifest), encoding="utf-8")
+        with whole_file(temporary / NETWORK) as file:
+            file.write_bytes(network)
+        write_text(temporary / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+        write_text(temporary / "card.md", card(manifest))
         if folder.exists():
             shutil.rmtree(folder)
         temporary.rename(folder)

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 from torch.nn import functional
 
-from mlnav.io import write_json
+from mlnav.io import JsonlWriter, whole_file, write_json
 from mlnav.learn.data import BINS, PAIRS, SUBCELLS, Windows, network_input, read_spec
 from mlnav.learn.network import AceNet, NetworkSpec
 from mlnav.learn.quality import QualityMeter
@@ -210,9 +210,8 @@ class _Run:
             "epoch": str(self.epoch),
             "step": str(self.step),
         }
-        temporary = path.with_suffix(".tmp")
-        save_file(tensors, temporary, meta)
-        temporary.replace(path)
+        with whole_file(path) as temporary:
+            temporary.write_bytes(save(tensors, meta))
 
     def load(self, path: Path) -> None:
         meta, tensors = _read(path)
@@ -362,8 +361,8 @@ def train(
             "seconds": time.perf_counter() - begin,
         }
         run.save(checkpoint)
-        with (folder / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        with JsonlWriter(folder / LOG, append=True) as log:
+            log.write(record)
         progress(record)
     model: AceNet = run.average.eval()
     return model

@@ -6,9 +6,13 @@ so that nothing depends on where a map lies.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import importlib
 import math
+import os
+import sys
 import tempfile
 import weakref
 from collections.abc import Mapping
@@ -23,6 +27,7 @@ from scipy.spatial.transform import Rotation
 
 from mlnav import _core
 from mlnav.config import Bullet
+from mlnav.io import write_text
 from mlnav.linkage import STATE
 from mlnav.sim import urdf
 from mlnav.sim.world import F64, Pose, WorldError, wrapped
@@ -189,6 +194,30 @@ class Patch:
 # ------------------------------------------------------------------------------------- the engine
 
 
+def import_pybullet() -> Any:
+    """Pybullet, without the banner that it prints past Python when it is first imported.
+
+    Raises:
+        ImportError: it is not there.
+    """
+    if "pybullet" in sys.modules:
+        return sys.modules["pybullet"]
+    flush_c = ctypes.CDLL(None).fflush  # the banner may wait in C's buffer
+    flush_c(None)
+    with contextlib.ExitStack() as stack:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, nowhere)
+        for number in (1, 2):  # standard output and error; which one depends on its version
+            with contextlib.suppress(OSError):  # it may be closed
+                kept = os.dup(number)
+                stack.callback(os.close, kept)
+                stack.callback(os.dup2, kept, number)
+                os.dup2(nowhere, number)
+        library = importlib.import_module("pybullet")
+        flush_c(None)
+        return library
+
+
 def load_library() -> Any:
     """Pybullet.
 
@@ -196,7 +225,7 @@ def load_library() -> Any:
         WorldError: it is not there.
     """
     try:
-        return importlib.import_module("pybullet")
+        return import_pybullet()
     except ImportError as fault:
         raise WorldError(
             f"world 'bullet' needs pybullet: pip install 'mlnav[sim]' ({fault})"
@@ -246,7 +275,7 @@ class Rig:
         )
         with tempfile.TemporaryDirectory() as folder:  # the library reads files only
             path = Path(folder) / "rover.urdf"
-            path.write_text(rover_urdf, encoding="utf-8")
+            write_text(path, rover_urdf)
             flags = library.URDF_USE_INERTIA_FROM_FILE | library.URDF_USE_IMPLICIT_CYLINDER
             self._rover = engine.loadURDF(str(path), flags=flags)
         parts = range(engine.getNumJoints(self._rover))

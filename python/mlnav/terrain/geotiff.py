@@ -15,7 +15,6 @@ import math
 import os
 import re
 import threading
-import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,7 +26,9 @@ import rasterio
 from numpy.typing import NDArray
 from rasterio.enums import ColorInterp
 from rasterio.errors import CRSError, NotGeoreferencedWarning, RasterioError
+from rasterio.io import MemoryFile
 
+from mlnav.io import whole_file
 from mlnav.terrain.terrain import MAX_ABS_HEIGHT_M, Point, Terrain, TerrainError
 
 MAX_CELLS = 64_000_000
@@ -139,15 +140,13 @@ def write_geotiff(path: str | os.PathLike[str], terrain: Terrain, *, force: bool
         TerrainError: the file exists and ``force`` is not set, or it cannot be written.
     """
     file = Path(path)
-    with _naming(file):
-        if file.exists() and not force:
-            raise TerrainError("exists already; pass force to replace it")
-        temporary = file.with_name(f".{file.stem}-{uuid.uuid4().hex}.tif")
-        try:
-            _write(temporary, terrain)
-            os.replace(temporary, file)
-        finally:
-            temporary.unlink(missing_ok=True)
+    if file.exists() and not force:
+        raise TerrainError(f"{file}: exists already; pass force to replace it")
+    try:
+        with whole_file(file) as temporary:
+            temporary.write_bytes(_encoded(terrain))
+    except OSError as fault:
+        raise TerrainError(f"{file}: cannot be written: {fault.strerror or fault}") from fault
 
 
 @contextlib.contextmanager
@@ -157,6 +156,8 @@ def _naming(file: Path) -> Iterator[None]:
         yield
     except TerrainError as fault:
         raise TerrainError(f"{file}: {fault}") from fault
+    except UnicodeEncodeError as fault:
+        raise TerrainError(f"{file}: its name cannot be read in this locale") from fault
     except (RasterioError, OSError, UnicodeDecodeError) as fault:  # GDAL may quote raw bytes
         raise TerrainError(f"{file}: not usable as a GeoTIFF: {fault}") from fault
 
@@ -431,7 +432,8 @@ def _attribution(tags: dict[str, str]) -> str | None:
 # ---------------------------------------------------------------------------------------- writing
 
 
-def _write(path: Path, terrain: Terrain) -> None:
+def _encoded(terrain: Terrain) -> bytes:
+    """The file's bytes; GDAL does not tell of a full disk in time."""
     (ny, nx), res = terrain.shape, terrain.resolution_m
     dx, dy, dz = terrain.datum
     left = terrain.origin_m[0] + dx - 0.5 * res
@@ -444,25 +446,25 @@ def _write(path: Path, terrain: Terrain) -> None:
         "goal_m": terrain.goal_m,
     }
     heights = terrain.z if dz == 0.0 else terrain.z.astype(np.float64) + dz
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=nx,
-        height=ny,
-        count=1 + len(terrain.layers),
-        dtype=heights.dtype,
-        nodata=math.nan,
-        transform=rasterio.Affine(res, 0.0, left, 0.0, -res, top),
-        compress="deflate",
-        predictor=3,
-    ) as sink:
-        sink.update_tags(**{_TAG: json.dumps(note)})
-        if terrain.attribution is not None:
-            sink.update_tags(TIFFTAG_COPYRIGHT=terrain.attribution)
-        sink.write(heights[::-1], 1)
-        sink.set_band_description(1, "elevation_m")
-        sink.set_band_unit(1, "m")
-        for i, (label, layer) in enumerate(terrain.layers.items(), start=2):
-            sink.write(layer[::-1].astype(heights.dtype), i)
-            sink.set_band_description(i, label)
+    with MemoryFile() as memory:
+        with memory.open(
+            driver="GTiff",
+            width=nx,
+            height=ny,
+            count=1 + len(terrain.layers),
+            dtype=heights.dtype,
+            nodata=math.nan,
+            transform=rasterio.Affine(res, 0.0, left, 0.0, -res, top),
+            compress="deflate",
+            predictor=3,
+        ) as sink:
+            sink.update_tags(**{_TAG: json.dumps(note)})
+            if terrain.attribution is not None:
+                sink.update_tags(TIFFTAG_COPYRIGHT=terrain.attribution)
+            sink.write(heights[::-1], 1)
+            sink.set_band_description(1, "elevation_m")
+            sink.set_band_unit(1, "m")
+            for i, (label, layer) in enumerate(terrain.layers.items(), start=2):
+                sink.write(layer[::-1].astype(heights.dtype), i)
+                sink.set_band_description(i, label)
+        return bytes(memory.getbuffer())

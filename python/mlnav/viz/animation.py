@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from mlnav.config import Config
+from mlnav.io import whole_file
 from mlnav.sim.metrics import TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
@@ -87,11 +88,12 @@ def save_gif(
     palette = Image.new("P", (1, 1))
     palette.putpalette(ground[: 3 * (256 - len(ours))] + accents)
     indexed = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in frames]
-    indexed[0].save(
-        path,
-        save_all=True,
-        append_images=indexed[1:],
-        duration=[frame_ms] * (len(indexed) - 1) + [last_frame_ms],
-        loop=0,
-        optimize=False,
-    )
+    with whole_file(path) as temporary:
+        indexed[0].save(
+            temporary,
+            save_all=True,
+            append_images=indexed[1:],
+            duration=[frame_ms] * (len(indexed) - 1) + [last_frame_ms],
+            loop=0,
+            optimize=False,
+        )

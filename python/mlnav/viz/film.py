@@ -9,7 +9,6 @@ import importlib.util
 import math
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from mlnav.config import Config
+from mlnav.io import whole_file
 from mlnav.sim.metrics import CycleRecord, TraverseResult
 from mlnav.sim.navigator import Cycle, Navigator
 from mlnav.sim.world import wrapped
@@ -165,17 +165,12 @@ class Studio:
             )
         if size[0] % 2 or size[1] % 2 or min(size) < 2:
             raise VizError(f"a film's width and height must be even, not {size[0]} x {size[1]}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{uuid.uuid4().hex}{kind}")
-        try:
-            if gif:
-                frames = list(self.frames(most, size, on_frame, every))
-                save_gif(temporary, frames, every * _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
-            else:
+        if gif:
+            frames = list(self.frames(most, size, on_frame, every))
+            save_gif(target, frames, every * _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
+        else:
+            with whole_file(target) as temporary:
                 _save_mp4(temporary, self.frames(most, size, on_frame, every), size, every)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def frame_count(self, max_frames: int, every: int = 1) -> int:
         """Pictures that a film takes."""
@@ -228,7 +223,6 @@ class Studio:
             The files: `still-start.png`, `still-tilt.png`, `still-end.png`, `still-overview.png`.
         """
         into = Path(folder)
-        into.mkdir(parents=True, exist_ok=True)
         size = size_px or STILL_PX
         tilt_rad, way_m = self._playback.tilt_rad, self._playback.way_m
         most = int(np.argmax(tilt_rad))
@@ -240,7 +234,8 @@ class Studio:
         }
         paths = [into / f"still-{name}.png" for name in images]
         for path, image in zip(paths, images.values(), strict=True):
-            image.save(path)
+            with whole_file(path) as temporary:
+                image.save(temporary)
         return paths
 
     def overview(self, size_px: Size) -> Image.Image:

@@ -21,6 +21,7 @@ from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
 from mlnav import _core
+from mlnav.sim.bullet_rig import import_pybullet
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.camera import Camera
@@ -371,7 +372,7 @@ class _Stage:
 
     def __init__(self) -> None:
         try:
-            import pybullet
+            pybullet = import_pybullet()
         except ImportError as fault:
             raise VizError("pictures in 3D need pybullet: pip install 'mlnav[viz]'") from fault
         self._bullet: Any = pybullet

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -14,6 +13,8 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
+
+from mlnav.io import whole_file
 
 PAPER = "#fbfaf8"
 INK = "#2b2422"
@@ -62,9 +63,8 @@ def new_figure(width_in: float, height_in: float) -> Figure:
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
     """Write a PNG, without dates or versions in it: the same figure gives the same bytes."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=dpi, facecolor=PAPER, metadata={"Software": None})
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, dpi=dpi, facecolor=PAPER, metadata={"Software": None})
 
 
 def plain_axes(axes: Axes) -> None:
