@@ -35,7 +35,29 @@ def test_the_one_for_real_maps_asks_for_them(tmp_path) -> None:
 
 def test_grounds_come_from_the_list_and_the_grid() -> None:
     definition = parse_definition(text(grid={"slope_deg": [0, 5], "cfa": [0.1]}))
-    assert [e.label for e in definition.entries] == ["10/.07", "0/0.1", "5/0.1"]
+    assert [e.label for e in definition.entries] == ["10/.07", "0/.10", "5/.10"]
+
+
+def test_a_class_has_the_same_trials_however_it_is_written() -> None:
+    first, *others = (
+        parse_definition(text(grounds=[name])) for name in ("10/.10", "10/0.1", "10.0/.100")
+    )
+    assert all(other == first for other in others)
+    grid = text(grounds=[], grid={"slope_deg": [10], "cfa": [0.1]})
+    for definition in (*others, parse_definition(grid)):
+        for a, b in zip(trials_of(first, [0, 1]), trials_of(definition, [0, 1]), strict=True):
+            assert a.identity == b.identity
+            assert a.terrain_seed == b.terrain_seed
+
+
+def test_names_of_classes_give_the_seeds_that_they_always_gave() -> None:
+    definition = parse_definition(text(seed=3, grounds=["15/.10", "0/.15", "10/.07"]))
+    seeds = {t.entry.label: (t.terrain_seed, t.run_seed) for t in trials_of(definition, [4])}
+    assert seeds == {
+        "15/.10": (1592309419, 4091245746),
+        "0/.15": (3335305872, 108082489),
+        "10/.07": (3330777142, 15172529),
+    }
 
 
 def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
@@ -67,6 +89,8 @@ def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
         ({"memory_mb": 3}, "memory_mb: .* 256"),
         ({"grounds": []}, "no grounds"),
         ({"grounds": ["10/.07", "10/.07"]}, "ground given twice: 10/.07"),
+        ({"grounds": ["10/.10", "10/0.1"]}, "ground given twice: 10/.10"),
+        ({"grounds": ["10/.10"], "grid": {"slope_deg": [10], "cfa": [0.1]}}, "twice: 10/.10"),
         ({"grounds": [{"terran": "10/.07"}]}, "grounds.0: unknown key 'terran'"),
         ({"grounds": [{"terrain": "10/.07", "cfa": 0.1}]}, "cfa and size_m are of GeoTIFFs"),
         ({"grid": {"slope_deg": [0]}}, "grid.cfa: Field required"),
@@ -112,7 +136,7 @@ def test_texts_that_are_none() -> None:
         ({"grounds": ["nowhere.tif"]}, "nowhere.tif"),
         ({"grounds": ["nowhere.yaml"]}, "nowhere.yaml"),
         ({"grounds": ["flatt"]}, "flat"),
-        ({"grounds": ["99/.07"]}, "no class 99/0.07"),
+        ({"grounds": ["99/.07"]}, "no class 99/.07"),
         ({"contenders": ["network"], "config": {"checker": "settle"}}, "no model 'auto'"),
         ({"contenders": [{"name": "n", "heuristic": {"name": "network", "model": "x"}}]}, "'x'"),
     ],

@@ -134,6 +134,7 @@ def test_bad_grounds_are_refused(rolling, tmp_path) -> None:
     for specs, covers, kind, told in (
         ([], (0.0,), CompareError, "no terrain"),
         (["10/.07", "10/.07"], (0.0,), CompareError, "twice"),
+        (["10/.10", "10/0.1"], (0.0,), CompareError, "twice: 10/.10"),
         (["10/.07"], (0.05,), CompareError, "GeoTIFF"),
         ([str(rolling)], (0.5,), TerrainError, "rock cover"),
         (["nowhere"], (0.0,), TerrainError, "nowhere"),

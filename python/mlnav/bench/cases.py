@@ -18,6 +18,8 @@ from mlnav.terrain import (
     Terrain,
     TerrainError,
     benchmark_recipe,
+    canonical,
+    class_name,
     generate,
     load,
     parse_class,
@@ -171,6 +173,7 @@ def cases(spec: str) -> list[Case]:
     if spec == "all":
         real = [Case(f.stem, (f"file:{f}",)) for f in real_terrain_files() if _is_drivable(f)]
         return [*_synthetic(), *real, *_scaled(real)]
+    spec = canonical(spec)
     suffix = Path(spec).suffix.lower()
     if suffix in (".tif", ".tiff"):
         read_geotiff(spec)  # faults now, not in a worker
@@ -187,7 +190,7 @@ def cases(spec: str) -> list[Case]:
 
 
 def _synthetic() -> list[Case]:
-    classes = [f"{s}/{c:.2f}" for s in SLOPES_DEG for c in CFAS]
+    classes = [class_name(s, c) for s in SLOPES_DEG for c in CFAS]
     return [
         *(Case(name, (f"class:{name}",)) for name in classes),
         Case("steps", (f"text:{_STEPS}",)),
@@ -199,7 +202,7 @@ def _synthetic() -> list[Case]:
 def _scaled(real: Sequence[Case]) -> list[Case]:
     """Everything once more with its heights scaled up, a case a slope and one a kind."""
     cases = [
-        Case(f"{s}/* scaled", tuple(f"class:{s}/{c:.2f}" for c in CFAS), scaled=True)
+        Case(f"{s}/* scaled", tuple(f"class:{class_name(s, c)}" for c in CFAS), scaled=True)
         for s in SLOPES_DEG
     ]
     forms = tuple(f"text:{text}" for text in (_STEPS, _DITCHES, _RIPPLES))

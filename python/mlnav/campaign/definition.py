@@ -11,7 +11,14 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import yaml
-from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from mlnav.campaign.grounds import Entry, is_geotiff, labelled
@@ -28,7 +35,14 @@ from mlnav.config import (
 )
 from mlnav.io import shipped_folder
 from mlnav.risk.models import ModelError, find_model, read_model
-from mlnav.terrain import TerrainError, benchmark_recipe, load, parse_class
+from mlnav.terrain import (
+    TerrainError,
+    benchmark_recipe,
+    canonical,
+    class_name,
+    load,
+    parse_class,
+)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
@@ -113,7 +127,7 @@ Spread = Annotated[Uniform | Normal | Choice, BeforeValidator(_spread)]
 class Ground(Section):
     """A ground: `10/.07`, a recipe or GeoTIFF; or one of these with more said about it."""
 
-    terrain: Annotated[str, Field(min_length=1)]
+    terrain: Annotated[str, Field(min_length=1), AfterValidator(canonical)]
     """GeoTIFF, recipe (shipped name or YAML file), or class of slope and CFA."""
     cfa: Annotated[float, Field(ge=0, le=0.3)] = 0.0
     """Rocks laid on a GeoTIFF."""
@@ -136,7 +150,7 @@ class Grid(Section):
     def grounds(self) -> list[Ground]:
         """A ground for each."""
         return [
-            Ground(terrain=f"{slope:g}/{cfa:g}") for slope in self.slope_deg for cfa in self.cfa
+            Ground(terrain=class_name(slope, cfa)) for slope in self.slope_deg for cfa in self.cfa
         ]
 
 

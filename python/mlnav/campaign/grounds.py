@@ -12,7 +12,16 @@ import numpy as np
 
 from mlnav.config import parse_config
 from mlnav.sim import Screen, default_endpoints, drawn_endpoints, screen
-from mlnav.terrain import Terrain, TerrainError, load, parse_class, recipe_folder, with_rocks
+from mlnav.terrain import (
+    Terrain,
+    TerrainError,
+    canonical,
+    cover_text,
+    load,
+    parse_class,
+    recipe_folder,
+    with_rocks,
+)
 
 Point = tuple[float, float]
 
@@ -70,18 +79,17 @@ def _digest_of(path: str, modified_ns: int, size: int) -> str:
 
 def labelled(specs: Sequence[tuple[str, float]]) -> list[Entry]:
     """Entries of (terrain, cover of rocks on it), files by their stems where these differ."""
+    specs = [(canonical(spec), cfa) for spec, cfa in specs]
     files = {spec for spec, _ in specs if Path(spec).suffix.lower() in _FILES}
     stems = [Path(spec).stem for spec in files]
 
     def label(spec: str) -> str:
         return Path(spec).stem if spec in files and stems.count(Path(spec).stem) == 1 else spec
 
-    return [Entry(label(spec) + _mark(cfa), spec, cfa) for spec, cfa in specs]
+    def mark(cfa: float) -> str:
+        return f" +{cover_text(cfa)}" if cfa else ""
 
-
-def _mark(cover: float) -> str:
-    text = max(f"{cover:.2f}", f"{cover:g}", key=len).removeprefix("0")
-    return f" +{text}" if cover else ""
+    return [Entry(label(spec) + mark(cfa), spec, cfa) for spec, cfa in specs]
 
 
 @dataclass(frozen=True, eq=False)

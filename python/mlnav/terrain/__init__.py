@@ -1,12 +1,14 @@
 """Terrains: the height grid, GeoTIFF in and out, and recipes for synthetic Mars ground."""
 
 from mlnav.terrain.geotiff import read_geotiff, write_geotiff
-from mlnav.terrain.library import load, recipe_folder, recipe_names, shipped_recipe
+from mlnav.terrain.library import canonical, load, recipe_folder, recipe_names, shipped_recipe
 from mlnav.terrain.overlay import with_rocks
 from mlnav.terrain.recipes import (
     Recipe,
     benchmark_class,
     benchmark_recipe,
+    class_name,
+    cover_text,
     generate,
     parse_class,
     parse_recipe,
@@ -20,6 +22,9 @@ __all__ = [
     "TerrainError",
     "benchmark_class",
     "benchmark_recipe",
+    "canonical",
+    "class_name",
+    "cover_text",
     "generate",
     "load",
     "parse_class",

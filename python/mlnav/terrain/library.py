@@ -12,6 +12,7 @@ from mlnav.terrain.geotiff import read_geotiff
 from mlnav.terrain.recipes import (
     Recipe,
     benchmark_class,
+    class_name,
     generate,
     parse_class,
     parse_recipe,
@@ -51,6 +52,18 @@ def shipped_recipe(name: str) -> Recipe:
         raise TerrainError(f"no shipped recipe {name!r}{hint} Shipped are: {', '.join(names)}")
     text = (recipe_folder() / f"{name}.yaml").read_text(encoding="utf-8")
     return parse_recipe(text, name=name)
+
+
+def canonical(spec: str) -> str:
+    """The one name of a terrain, as seeds, records and reports have it.
+
+    Classes are named as by `class_name`, files without `./` and doubled slashes. Whether there is
+    such a terrain is not asked.
+    """
+    if Path(spec).suffix.lower() in (*_GEOTIFF, *_RECIPE):
+        return str(Path(spec))
+    slope_and_cfa = parse_class(spec)
+    return spec if slope_and_cfa is None else class_name(*slope_and_cfa)
 
 
 def load(spec: str | os.PathLike[str], seed: int | None = None) -> Terrain:
