@@ -38,7 +38,7 @@ def test_wilson_intervals() -> None:
 
 def test_all_names_classes_steps_ditches_and_real_maps() -> None:
     labels = [c.label for c in cases("all")]
-    assert labels[:2] == ["0/.00", "0/.05"]
+    assert labels[:2] == ["0/0", "0/.05"]
     assert {"steps", "ditches", "ripples", "25/.20", "20/* scaled", "landforms scaled"} < set(
         labels
     )

@@ -5,7 +5,7 @@ from campaign_cases import tiny, tiny_yaml
 from mlnav.campaign import CampaignError, load_definition
 from mlnav.campaign.definition import check_available, parse_definition
 from mlnav.campaign.trial import trials_of
-from mlnav.terrain import Terrain, write_geotiff
+from mlnav.terrain import AS_DECLARED, Reading, Terrain, write_geotiff
 
 BASE = {"name": "x", "grounds": ["10/.07"], "contenders": ["none"]}
 
@@ -92,7 +92,10 @@ def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
         ({"grounds": ["10/.10", "10/0.1"]}, "ground given twice: 10/.10"),
         ({"grounds": ["10/.10"], "grid": {"slope_deg": [10], "cfa": [0.1]}}, "twice: 10/.10"),
         ({"grounds": [{"terran": "10/.07"}]}, "grounds.0: unknown key 'terran'"),
-        ({"grounds": [{"terrain": "10/.07", "cfa": 0.1}]}, "cfa and size_m are of GeoTIFFs"),
+        ({"grounds": [{"terrain": "10/.07", "cfa": 0.1}]}, "cfa, size_m, .* are of GeoTIFFs"),
+        ({"grounds": [{"terrain": "10/.07", "nodata": [0]}]}, "nodata .* are of GeoTIFFs"),
+        ({"grounds": [{"terrain": "a.tif", "nodata": [".inf"]}]}, "nodata.0"),
+        ({"grounds": [{"terrain": "a.tif", "band": 0}]}, "band"),
         ({"grid": {"slope_deg": [0]}}, "grid.cfa: Field required"),
         ({"contenders": []}, "contenders"),
         ({"contenders": ["none", "none"]}, "contender given twice: none"),
@@ -216,3 +219,27 @@ def test_yaml_reads_back(tmp_path) -> None:
         )
     )
     assert parse_definition(definition.to_yaml()) == definition
+
+
+def test_how_maps_are_read_is_part_of_the_definition(tmp_path) -> None:
+    reading = Reading(1, (0.0,), "ft")
+    names = [str(tmp_path / "map.tif"), "10/.07"]
+    definition = load_definition("real", terrains=names, reading=reading)
+    assert [e.reading for e in definition.entries] == [reading, AS_DECLARED]
+    assert parse_definition(definition.to_yaml()) == definition
+    plain, *_ = trials_of(load_definition("real", terrains=names), [0])
+    trial, *_ = trials_of(definition, [0])
+    assert trial.identity != plain.identity
+    assert trial.terrain_seed == plain.terrain_seed
+    for terrains in (["10/.07"], []):
+        with pytest.raises(CampaignError, match="of GeoTIFFs, and --terrain names none"):
+            load_definition("smoke", terrains=terrains, reading=reading)
+
+
+def test_coarse_cells_are_told_before_anything_runs(tmp_path) -> None:
+    write_geotiff(tmp_path / "map.tif", Terrain(np.zeros((90, 90)), 0.5))
+    terrains = [str(tmp_path / "map.tif")]
+    with pytest.raises(CampaignError, match=r"cells of 0\.5 m.*--allow-coarse"):
+        check_available(load_definition("real", terrains=terrains))
+    insisting = ["config.traverse.allow_coarse_cells=true"]
+    check_available(load_definition("real", terrains=terrains, settings=insisting))

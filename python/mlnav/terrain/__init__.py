@@ -1,6 +1,6 @@
 """Terrains: the height grid, GeoTIFF in and out, and recipes for synthetic Mars ground."""
 
-from mlnav.terrain.geotiff import read_geotiff, write_geotiff
+from mlnav.terrain.geotiff import AS_DECLARED, Reading, read_geotiff, write_geotiff
 from mlnav.terrain.library import canonical, load, recipe_folder, recipe_names, shipped_recipe
 from mlnav.terrain.overlay import with_rocks
 from mlnav.terrain.recipes import (
@@ -17,6 +17,8 @@ from mlnav.terrain.recipes import (
 from mlnav.terrain.terrain import Terrain, TerrainError
 
 __all__ = [
+    "AS_DECLARED",
+    "Reading",
     "Recipe",
     "Terrain",
     "TerrainError",

@@ -18,7 +18,7 @@ import threading
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,31 @@ _COLOURS = frozenset(
 
 _TAG = "MLNAV_TERRAIN"
 """Metadata item with the frame as JSON, so that an exported terrain comes back exactly."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a GeoTIFF is read where it says too little, or the wrong thing; see `read_geotiff`.
+
+    Attributes:
+        band: of the heights, from 1.
+        nodata: further raw values that mean unknown; any sequence is accepted.
+        vertical_unit: of the heights, whatever the file says; None: as it says.
+    """
+
+    band: int = 1
+    nodata: tuple[float, ...] = ()
+    vertical_unit: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodata", tuple(float(v) for v in self.nodata))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For records in JSON; `Reading(**...)` reads it back."""
+        return asdict(self) | {"nodata": list(self.nodata)}
+
+
+AS_DECLARED = Reading()
 
 
 def read_geotiff(
@@ -320,7 +345,7 @@ def _heights_m(
         value = float(raw[suspect][0])
         raise TerrainError(
             f"{int(suspect.sum())} cell(s) hold {value!r} or the like, which is no height but"
-            f" is not declared as nodata: pass nodata={value!r} to read them as unknown"
+            f" is not declared as nodata: pass nodata={value!r} (--nodata) to read them as unknown"
         )
     return heights
 

@@ -464,8 +464,8 @@ def class_name(slope_deg: float, cfa: float) -> str:
 
 
 def cover_text(cfa: float) -> str:
-    """A rock cover as names have it: .07, .10, .125."""
-    return np.format_float_positional(cfa, min_digits=2).removeprefix("0")
+    """A rock cover as names have it: .07, .10, .125; 0 for none."""
+    return np.format_float_positional(cfa, min_digits=2).removeprefix("0") if cfa else "0"
 
 
 def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
