@@ -787,6 +787,8 @@ class Traverse(Section):
     """ACE evaluations a cycle may spend; null for no limit."""
     stuck_cycles: Count = 3
     """Cycles in a row that end on a spent budget without moving: `stuck`."""
+    allow_coarse_cells: bool = False
+    """Plan, check and drive on maps whose cells are coarser than 0.2 m all the same."""
 
 
 _RADIANS = re.compile(r"_rad(\])")

@@ -25,6 +25,7 @@ __all__ = [
     "ArrayError",
     "CoreError",
     "HeightMap",
+    "as_array",
     "as_float32",
     "as_float64",
     "as_mask",
@@ -44,6 +45,24 @@ WHEELS = ("front_left", "middle_left", "rear_left", "front_right", "middle_right
 
 class ArrayError(ValueError):
     """An array cannot be used: wrong rank, shape or type. The message names it and the fault."""
+
+
+def as_array(values: Any, masked: Any = np.nan) -> NDArray[Any]:
+    """`values` as a plain array; where a masked array, or one in a list, hides an entry: `masked`.
+
+    `np.asarray` would bring up what lies under the mask, as if someone had measured it. Integers
+    become floats where NaN is to stand among them. Nothing is copied where nothing is masked.
+
+    Raises:
+        ValueError: nested lists of different lengths.
+    """
+    if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
+        values = np.ma.array(values)
+    if not np.ma.isMaskedArray(values):
+        return np.asarray(values)
+    if values.dtype.kind in "iu" and isinstance(masked, float):
+        values = values.astype(np.result_type(values.dtype, np.float32))
+    return np.asarray(values.filled(masked) if values.dtype.kind in "iufb" else values.data)
 
 
 def as_float32(name: str, values: ArrayLike, ndim: int) -> F32:
@@ -77,9 +96,9 @@ def as_poses(name: str, poses: ArrayLike) -> F64:
     Raises:
         ArrayError: any other shape.
     """
-    array = np.asarray(poses) if not np.ma.isMaskedArray(poses) else poses
-    if np.ndim(array) == 1 and np.size(array) == 3:
-        array = np.reshape(array, (1, 3))
+    array = as_array(poses)
+    if array.shape == (3,):
+        array = array.reshape(1, 3)
     rows = as_float64(name, array, 2)
     if rows.shape[1] != 3:
         raise ArrayError(f"{name} must be (n, 3): x, y, heading; got shape {rows.shape}")
@@ -89,10 +108,13 @@ def as_poses(name: str, poses: ArrayLike) -> F64:
 def as_mask(name: str, mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
     """`mask` (bool or numbers, nonzero = set) as C-contiguous uint8 of exactly `shape`.
 
+    Masked entries and NaN are set: whether ground is forbidden is not known there, and a rover
+    keeps off what may be forbidden.
+
     Raises:
         ArrayError: another shape or no number type.
     """
-    array = np.asarray(mask)
+    array = as_array(mask, masked=True)
     if array.dtype.kind not in "biuf":
         raise ArrayError(f"{name} must be bool or numbers, got {array.dtype}")
     if array.shape != shape:
@@ -101,13 +123,8 @@ def as_mask(name: str, mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.ui
 
 
 def _real(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
-    if np.ma.isMaskedArray(values):
-        masked: Any = values
-        if masked.dtype.kind in "iuf":
-            wide = masked.astype(np.result_type(masked.dtype, np.float32))
-            values = wide.filled(np.nan)
     try:
-        array = np.asarray(values)
+        array = as_array(values)
     except ValueError as fault:  # ragged nested lists
         raise ArrayError(f"{name} is not a rectangular array: {fault}") from fault
     if array.dtype.kind not in "iuf":

@@ -17,7 +17,7 @@ from mlnav.bench.soundness import (
     replay,
     tally,
 )
-from mlnav.bench.traverses import class_table, config_digest
+from mlnav.bench.traverses import class_table, config_digest, traverses
 from mlnav.config import Config, names_of
 from mlnav.core import HeightMap
 from mlnav.terrain import TerrainError
@@ -38,8 +38,8 @@ def test_wilson_intervals() -> None:
 
 def test_all_names_classes_steps_ditches_and_real_maps() -> None:
     labels = [c.label for c in cases("all")]
-    assert labels[:2] == ["0/0.00", "0/0.05"]
-    assert {"steps", "ditches", "ripples", "25/0.20", "20/* scaled", "landforms scaled"} < set(
+    assert labels[:2] == ["0/0", "0/.05"]
+    assert {"steps", "ditches", "ripples", "25/.20", "20/* scaled", "landforms scaled"} < set(
         labels
     )
     real = [f for f in labels if "_" in f]
@@ -65,6 +65,15 @@ def test_a_case_of_several_kinds_draws_all_of_them() -> None:
         np.ptp(case.make(np.random.SeedSequence(1, spawn_key=(i,))).z) > 4.0 for i in range(12)
     ]
     assert {True, False} == set(tilts)
+
+
+def test_a_class_is_one_case_and_one_record_however_it_is_written(tmp_path) -> None:
+    assert cases("10/0.1") == cases("10/.10")
+    config = Config().replaced(["traverse.max_cycles=1"])
+    for name in ("10/.10", "10/0.1"):
+        (record,) = traverses([name], [4], config, tmp_path / "records.jsonl")
+        assert record["class"] == "10/.10"
+    assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("spec", ["10/.07", "demo", "steps"])

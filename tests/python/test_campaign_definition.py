@@ -5,7 +5,7 @@ from campaign_cases import tiny, tiny_yaml
 from mlnav.campaign import CampaignError, load_definition
 from mlnav.campaign.definition import check_available, parse_definition
 from mlnav.campaign.trial import trials_of
-from mlnav.terrain import Terrain, write_geotiff
+from mlnav.terrain import AS_DECLARED, Reading, Terrain, write_geotiff
 
 BASE = {"name": "x", "grounds": ["10/.07"], "contenders": ["none"]}
 
@@ -35,7 +35,29 @@ def test_the_one_for_real_maps_asks_for_them(tmp_path) -> None:
 
 def test_grounds_come_from_the_list_and_the_grid() -> None:
     definition = parse_definition(text(grid={"slope_deg": [0, 5], "cfa": [0.1]}))
-    assert [e.label for e in definition.entries] == ["10/.07", "0/0.1", "5/0.1"]
+    assert [e.label for e in definition.entries] == ["10/.07", "0/.10", "5/.10"]
+
+
+def test_a_class_has_the_same_trials_however_it_is_written() -> None:
+    first, *others = (
+        parse_definition(text(grounds=[name])) for name in ("10/.10", "10/0.1", "10.0/.100")
+    )
+    assert all(other == first for other in others)
+    grid = text(grounds=[], grid={"slope_deg": [10], "cfa": [0.1]})
+    for definition in (*others, parse_definition(grid)):
+        for a, b in zip(trials_of(first, [0, 1]), trials_of(definition, [0, 1]), strict=True):
+            assert a.identity == b.identity
+            assert a.terrain_seed == b.terrain_seed
+
+
+def test_names_of_classes_give_the_seeds_that_they_always_gave() -> None:
+    definition = parse_definition(text(seed=3, grounds=["15/.10", "0/.15", "10/.07"]))
+    seeds = {t.entry.label: (t.terrain_seed, t.run_seed) for t in trials_of(definition, [4])}
+    assert seeds == {
+        "15/.10": (1592309419, 4091245746),
+        "0/.15": (3335305872, 108082489),
+        "10/.07": (3330777142, 15172529),
+    }
 
 
 def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
@@ -67,8 +89,13 @@ def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
         ({"memory_mb": 3}, "memory_mb: .* 256"),
         ({"grounds": []}, "no grounds"),
         ({"grounds": ["10/.07", "10/.07"]}, "ground given twice: 10/.07"),
+        ({"grounds": ["10/.10", "10/0.1"]}, "ground given twice: 10/.10"),
+        ({"grounds": ["10/.10"], "grid": {"slope_deg": [10], "cfa": [0.1]}}, "twice: 10/.10"),
         ({"grounds": [{"terran": "10/.07"}]}, "grounds.0: unknown key 'terran'"),
-        ({"grounds": [{"terrain": "10/.07", "cfa": 0.1}]}, "cfa and size_m are of GeoTIFFs"),
+        ({"grounds": [{"terrain": "10/.07", "cfa": 0.1}]}, "cfa, size_m, .* are of GeoTIFFs"),
+        ({"grounds": [{"terrain": "10/.07", "nodata": [0]}]}, "nodata .* are of GeoTIFFs"),
+        ({"grounds": [{"terrain": "a.tif", "nodata": [".inf"]}]}, "nodata.0"),
+        ({"grounds": [{"terrain": "a.tif", "band": 0}]}, "band"),
         ({"grid": {"slope_deg": [0]}}, "grid.cfa: Field required"),
         ({"contenders": []}, "contenders"),
         ({"contenders": ["none", "none"]}, "contender given twice: none"),
@@ -112,7 +139,7 @@ def test_texts_that_are_none() -> None:
         ({"grounds": ["nowhere.tif"]}, "nowhere.tif"),
         ({"grounds": ["nowhere.yaml"]}, "nowhere.yaml"),
         ({"grounds": ["flatt"]}, "flat"),
-        ({"grounds": ["99/.07"]}, "no class 99/0.07"),
+        ({"grounds": ["99/.07"]}, "no class 99/.07"),
         ({"contenders": ["network"], "config": {"checker": "settle"}}, "no model 'auto'"),
         ({"contenders": [{"name": "n", "heuristic": {"name": "network", "model": "x"}}]}, "'x'"),
     ],
@@ -224,3 +251,27 @@ def test_small_numbers_are_drawn_as_numbers(tmp_path) -> None:
         drawn = trial.drawn["checker.enclosed_m"]
         assert trial.config.checker.enclosed_m == drawn
         assert 1e-6 <= drawn <= 2e-6
+
+
+def test_how_maps_are_read_is_part_of_the_definition(tmp_path) -> None:
+    reading = Reading(1, (0.0,), "ft")
+    names = [str(tmp_path / "map.tif"), "10/.07"]
+    definition = load_definition("real", terrains=names, reading=reading)
+    assert [e.reading for e in definition.entries] == [reading, AS_DECLARED]
+    assert parse_definition(definition.to_yaml()) == definition
+    plain, *_ = trials_of(load_definition("real", terrains=names), [0])
+    trial, *_ = trials_of(definition, [0])
+    assert trial.identity != plain.identity
+    assert trial.terrain_seed == plain.terrain_seed
+    for terrains in (["10/.07"], []):
+        with pytest.raises(CampaignError, match="of GeoTIFFs, and --terrain names none"):
+            load_definition("smoke", terrains=terrains, reading=reading)
+
+
+def test_coarse_cells_are_told_before_anything_runs(tmp_path) -> None:
+    write_geotiff(tmp_path / "map.tif", Terrain(np.zeros((90, 90)), 0.5))
+    terrains = [str(tmp_path / "map.tif")]
+    with pytest.raises(CampaignError, match=r"cells of 0\.5 m.*--allow-coarse"):
+        check_available(load_definition("real", terrains=terrains))
+    insisting = ["config.traverse.allow_coarse_cells=true"]
+    check_available(load_definition("real", terrains=terrains, settings=insisting))

@@ -89,6 +89,13 @@ def test_the_newest_row_of_a_trial_counts_with_its_own_cycles(tmp_path, recipes,
     assert campaign.cycles().num_rows == 2 + sum(len(o.cycles) for o in outcomes[1:])
 
 
+@pytest.mark.parametrize("name", ["10/.10", "10/0.1", "10/.1"])
+def test_trials_of_a_class_are_found_however_it_is_written(tmp_path, recipes, name) -> None:
+    (first, *_) = trials_of(tiny(recipes, grounds=["10/0.1"]), [0])
+    campaign = made(tmp_path, recipes, [unfinished(first, "hung", "")], grounds=["10/0.1"])
+    assert campaign.find(f"{name},0,none")["key"] == first.key
+
+
 def test_trials_are_found(tmp_path, recipes, outcomes) -> None:
     campaign = made(tmp_path, recipes, outcomes)
     key = outcomes[0].trial["key"]

@@ -90,7 +90,7 @@ def test_a_trial_survives_json(trials, outcomes) -> None:
     with pytest.raises(CampaignError, match="format 9"):
         Trial.from_dict({"format": 9})
     with pytest.raises(CampaignError, match="not a trial"):
-        Trial.from_dict({"format": 1, "entry": {}})
+        Trial.from_dict({"format": 2, "entry": {}})
     with pytest.raises(CampaignError, match=r"not a trial: .*unknown key"):
         Trial.from_dict(trials[0].as_dict() | {"config": {"checkr": 1}})
 

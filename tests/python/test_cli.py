@@ -9,14 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 from rich.console import Console
 from typer.testing import CliRunner
 
+from mlnav import campaign
 from mlnav.cli import app
 from mlnav.cli.common import new_table
 from mlnav.config import names_of, parse_config
 from mlnav.io import read_jsonl
-from mlnav.terrain import Terrain, read_geotiff, write_geotiff
+from mlnav.terrain import Reading, Terrain, load, read_geotiff, write_geotiff
 
 
 def run(*args: object, code: int | None = 0):
@@ -283,6 +285,136 @@ def test_terrain_make_info_show(tmp_path: Path) -> None:
     assert "slope" in run("terrain", "info", made).stdout
     run("terrain", "show", made, "--out", tmp_path / "made.png")
     assert "--force" in refused("terrain", "show", made, "--out", tmp_path / "made.png")
+
+
+@pytest.fixture(scope="module")
+def ramp(tmp_path_factory) -> Path:
+    """1:2 in metres, where nothing drives, 1:6.6 in feet; holes have a value without notice."""
+    z = np.tile(0.05 * np.arange(240, dtype=np.float32), (160, 1))
+    z[:10, :10] = -9999.0
+    path = tmp_path_factory.mktemp("maps") / "ramp.tif"
+    shape = {"height": 160, "width": 240, "count": 1, "dtype": "float32"}
+    upright = rasterio.Affine(0.1, 0.0, 0.0, 0.0, 0.1, 0.0)
+    with rasterio.open(path, "w", driver="GTiff", transform=upright, **shape) as sink:
+        sink.write(z, 1)
+    return path
+
+
+READ = ("--nodata", -9999, "--vertical-unit", "ft")
+
+ON_MAPS = {
+    "traverse": (["traverse", *ENDS, "--no-picture"], "-t"),
+    "plan": (["plan", *ENDS], "-t"),
+    "ace": (["ace", "--bins", 2, "--checker", "settle"], "-t"),
+    "explain": (["ace", "explain", "--at=4,8,0"], "-t"),
+    "compare": (["compare", "--heuristics", "none,sobel", "--pairs", 1, "--no-pictures"], "-t"),
+    "campaign": (["campaign", "run", "real", "--trials", 1, "--workers", 1], "-t"),
+    "soundness": (["bench", "soundness", "--poses", 100], "-t"),
+    "make": (["terrain", "make"], None),
+    "info": (["terrain", "info"], None),
+    "show": (["terrain", "show"], None),
+}
+
+
+def on_map(command: str, path: Path, out: Path) -> list[object]:
+    """The command on a map; its results go to `out`."""
+    words, option = ON_MAPS[command]
+    named = [path] if option is None else [option, path]
+    if command == "info":
+        return [*words, *named]
+    last = {"make": "out.tif", "show": "out.png"}.get(command, "results")
+    more = ["--set", "contenders=[none]"] if command == "campaign" else []
+    return [*words, *named, *more, "--out", out / last]
+
+
+@pytest.mark.parametrize("command", ON_MAPS)
+def test_maps_that_say_too_little_are_read_as_told(ramp: Path, tmp_path: Path, command) -> None:
+    words = on_map(command, ramp, tmp_path)
+    message = refused(*words)
+    assert "ramp.tif" in message
+    assert "--nodata" in message
+    assert list(tmp_path.iterdir()) == []
+    run(*words, *READ)
+
+
+@pytest.mark.parametrize("command", ["make", "info"])
+def test_units_and_holes_are_as_told(ramp: Path, tmp_path: Path, command) -> None:
+    told = load(ramp, reading=Reading(1, (-9999.0,), "ft"))
+    words = on_map(command, ramp, tmp_path)
+    if command == "make":
+        run(*words, *READ)
+        assert read_geotiff(tmp_path / "out.tif").sha256 == told.sha256
+    else:
+        assert json.loads(run(*words, *READ, "--json").stdout)["sha256"] == told.sha256
+    assert np.nanmax(told.z) == pytest.approx(239 * 0.05 * 0.3048)
+    assert np.isnan(told.z).sum() == 100
+
+
+def test_what_a_map_is_read_by_drives_the_rover(ramp: Path, tmp_path: Path) -> None:
+    words = on_map("traverse", ramp, tmp_path)
+    assert json.loads(run(*words, *READ, "--json").stdout)["success"]
+    run(*words, "--nodata", -9999, "--force", code=1)  # metres: as steep as 1:2
+    assert "no band 2" in refused(*words, *READ, "--band", 2, "--force")
+
+
+def test_a_campaign_reads_maps_alike_when_it_is_gone_over_again(ramp: Path, tmp_path: Path) -> None:
+    run(*on_map("campaign", ramp, tmp_path), *READ)
+    folder = tmp_path / "results"
+    told = load(ramp, reading=Reading(1, (-9999.0,), "ft"))
+    (row,) = campaign.load(folder).trials().to_pylist()
+    assert row["terrain_sha256"] == told.sha256
+    run("campaign", "rerun", folder, "ramp,0,none", "--workers", 1)
+    words = ("replay", "ramp,0,none", "-C", folder, "--no-picture", "-o", tmp_path / "replay")
+    assert json.loads(run(*words, "--json").stdout)["identical"]
+
+
+def test_reading_options_are_of_geotiffs(tmp_path: Path) -> None:
+    for words in (
+        ["terrain", "info", "demo"],
+        ["traverse", "-t", "10/.07", "--out", tmp_path / "x"],
+        ["compare", "-t", "10/.07", "--out", tmp_path / "x"],
+        ["campaign", "run", "smoke", "--out", tmp_path / "x"],
+        ["bench", "soundness", "--out", tmp_path / "x"],
+    ):
+        assert "of GeoTIFFs" in refused(*words, "--nodata", 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def coarse(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("maps") / "coarse.tif"
+    write_geotiff(path, Terrain(np.zeros((60, 60)), 0.5, (0.25, 0.25), name="coarse"))
+    return path
+
+
+@pytest.mark.parametrize("command", ["traverse", "plan", "ace", "explain", "compare", "campaign"])
+def test_coarse_cells_are_driven_on_only_if_one_insists(coarse, tmp_path, command) -> None:
+    words = on_map(command, coarse, tmp_path)
+    assert "cells of 0.5 m" in (message := refused(*words))
+    assert "--allow-coarse" in message
+    assert list(tmp_path.iterdir()) == []
+    run(*words, "--allow-coarse")
+    if command == "campaign":  # what was insisted on is part of it
+        folder = tmp_path / "results"
+        run("replay", "coarse,0,none", "-C", folder, "--no-picture", "-o", tmp_path / "replay")
+
+
+def test_coarse_cells_are_looked_at_and_told(coarse: Path, tmp_path: Path) -> None:
+    stats = json.loads(run("terrain", "info", coarse, "--json").stdout)
+    assert stats["fine_enough"] is False
+    assert json.loads(run("terrain", "info", "demo", "--json").stdout)["fine_enough"] is True
+    assert "coarser than the 0.2 m" in run("terrain", "info", coarse).stdout
+    shown = run("terrain", "show", coarse, "--out", tmp_path / "a.png")
+    assert "coarser than the 0.2 m" in shown.stderr
+
+
+def test_a_terrain_is_shown_beside_other_results(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_geotiff("map.tif", Terrain(np.zeros((60, 60)), 0.1, name="../far away"))
+    run("terrain", "show", "map.tif")
+    assert {str(p) for p in Path().rglob("*.*")} == {"map.tif", "out/terrain/faraway.png"}
+    assert "--force" in refused("terrain", "show", "map.tif")
+    run("terrain", "show", "map.tif", "--force")
 
 
 def test_config_show_and_schema() -> None:

@@ -31,7 +31,7 @@ from mlnav.config import Config, ConfigError
 from mlnav.core import HeightMap
 from mlnav.io import read_jsonl
 from mlnav.sim import SimError, drawn_endpoints, screen
-from mlnav.terrain import Terrain, TerrainError, read_geotiff, write_geotiff
+from mlnav.terrain import Reading, Terrain, TerrainError, load, read_geotiff, write_geotiff
 
 BASE = Config().replaced(checker="fixed_box", limits="enav_like")
 
@@ -133,10 +133,21 @@ def test_each_geotiff_is_driven_with_each_rock_cover(rolling, short) -> None:
     assert [e.drawn for e in found] == [True, True, True, False, False]
 
 
+def test_only_geotiffs_are_read_in_some_way(rolling, short) -> None:
+    reading = Reading(nodata=(7.0,))
+    found = entries([str(rolling), str(short)], (0.0, 0.1), reading)
+    assert [e.reading == reading for e in found] == [True, True, False]
+    with pytest.raises(CompareError, match="of GeoTIFFs, and none is given"):
+        entries([str(short)], reading=reading)
+    with pytest.raises(TerrainError, match=r"short\.yaml: band, nodata .* of GeoTIFFs"):
+        load(short, reading=reading)
+
+
 def test_bad_grounds_are_refused(rolling, tmp_path) -> None:
     for specs, covers, kind, told in (
         ([], (0.0,), CompareError, "no terrain"),
         (["10/.07", "10/.07"], (0.0,), CompareError, "twice"),
+        (["10/.10", "10/0.1"], (0.0,), CompareError, "twice: 10/.10"),
         (["10/.07"], (0.05,), CompareError, "GeoTIFF"),
         ([str(rolling)], (0.5,), TerrainError, "rock cover"),
         (["nowhere"], (0.0,), TerrainError, "nowhere"),
@@ -292,6 +303,9 @@ def test_records_of_another_comparison_are_refused(driven, tmp_path) -> None:
     other = replace(what, base=BASE.replaced(["traverse.ace_budget=50"]))
     with pytest.raises(CompareError, match="ace_budget None, not 50"):
         compare(other, path)
+    read = [replace(e, reading=Reading(nodata=(0.0,))) for e in what.entries]
+    with pytest.raises(CompareError, match=r"reading .*'nodata': \[\].*, not .*\[0\.0\]"):
+        compare(replace(what, entries=read), path)
     foreign = tmp_path / "records.jsonl"
     foreign.write_text('{"class": "10/.07"}\n')
     with pytest.raises(CompareError, match="another comparison"):

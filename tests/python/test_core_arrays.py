@@ -134,6 +134,25 @@ def test_poses() -> None:
             as_poses("poses", bad)
 
 
+def test_masked_rows_in_a_list_are_unknown() -> None:
+    row = np.ma.masked_equal([1.0, 0.0], 0.0)
+    np.testing.assert_array_equal(as_float32("z", [row, row], 2), [[1.0, np.nan]] * 2)
+
+
+@pytest.mark.parametrize("kind", ["?", "u1", "f4"])
+def test_masked_entries_of_a_zone_are_forbidden(kind: str) -> None:
+    hidden = np.ma.array(np.zeros((1, 3), kind), mask=[[False, True, False]])
+    assert as_mask("zone", hidden, (1, 3)).tolist() == [[0, 1, 0]]
+    heights = HeightMap(np.zeros((1, 3)), 0.1, (0.0, 0.0), hidden)
+    assert heights.keep_out is not None
+    assert heights.keep_out.tolist() == [[0, 1, 0]]
+
+
+def test_masked_poses_are_no_poses() -> None:
+    pose = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
+    assert np.isnan(as_poses("poses", pose)[0, 2])
+
+
 def test_masks() -> None:
     mask = as_mask("zone", [[True, False, True]], (1, 3))
     assert mask.dtype == np.uint8

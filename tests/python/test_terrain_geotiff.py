@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +129,7 @@ def test_feet_become_metres(file: Path) -> None:
 
 def test_local_systems_have_units_too(file: Path) -> None:
     axes = 'AXIS["Easting",EAST],AXIS["Northing",NORTH]'
-    write_raw(file, HEIGHTS, crs=f'LOCAL_CS["site",UNIT["foot",0.3048],{axes}]', units=["m"])
+    write_raw(file, HEIGHTS, crs=f'LOCAL_CS["site",UNIT["foot",0.3048],{axes}]', units=["ft"])
     assert read_geotiff(file).resolution_m == pytest.approx(RES * 0.3048)
     write_raw(file, HEIGHTS, crs=f'LOCAL_CS["site",UNIT["metre",1],{axes}]')
     assert read_geotiff(file).resolution_m == RES
@@ -136,7 +140,7 @@ def test_local_systems_have_units_too(file: Path) -> None:
     [("m", 1), ("Metre", 1), ("km", 1000), ("cm", 0.01), ("ft", 0.3048), ("us-ft", 1200 / 3937)],
 )
 def test_declared_vertical_units(file: Path, unit: str, factor: float) -> None:
-    terrain = read_geotiff(write_raw(file, HEIGHTS[::-1], units=[unit]), vertical_unit="mm")
+    terrain = read_geotiff(write_raw(file, HEIGHTS[::-1], units=[unit]))
     np.testing.assert_allclose(terrain.z + terrain.datum[2], HEIGHTS * factor, rtol=1e-6)
 
 
@@ -147,6 +151,122 @@ def test_unknown_and_ambiguous_units_are_refused(file: Path) -> None:
     with pytest.raises(TerrainError, match="pass vertical_unit"):
         read_geotiff(file)
     assert np.nanmax(read_geotiff(file, vertical_unit="m").z) == 48.0
+
+
+SITE = 'LOCAL_CS["site",UNIT["{}",{}],AXIS["Easting",EAST],AXIS["Northing",NORTH]]'
+IN_METRES, IN_FEET = SITE.format("metre", 1), SITE.format("foot", 0.3048)
+
+
+@pytest.mark.parametrize(
+    ("crs", "unit", "of_crs"),
+    [
+        ("EPSG:2229", "m", "horizontal unit of the CRS is 'US survey foot'"),
+        ("EPSG:32611", "ft", "horizontal unit of the CRS is 'metre'"),
+        ("EPSG:32611+6360", "m", "vertical unit of the CRS is 'US survey foot'"),
+        ("EPSG:2229+5703", "ft", "vertical unit of the CRS is 'metre'"),
+        (IN_FEET, "metre", "horizontal unit of the CRS is 'foot'"),
+        (IN_METRES, "cm", "horizontal unit of the CRS is 'metre'"),
+    ],
+)
+def test_a_unit_that_contradicts_the_crs_is_refused(
+    file: Path, crs: str, unit: str, of_crs: str
+) -> None:
+    write_raw(file, HEIGHTS, crs=crs, units=[unit])
+    with pytest.raises(TerrainError, match=rf"map\.tif.*in '{unit}', but the {of_crs}.*-unit"):
+        read_geotiff(file)
+    # What is given settles it, either way.
+    assert np.nanmax(read_geotiff(file, vertical_unit="m").z) == 48.0
+    assert np.nanmax(read_geotiff(file, vertical_unit="ft").z) == pytest.approx(48.0 * 0.3048)
+
+
+@pytest.mark.parametrize(
+    ("crs", "unit", "factor"),
+    [
+        ("EPSG:32611+6360", None, 1200 / 3937),
+        ("EPSG:2229+5703", None, 1.0),
+        ("EPSG:2229+5703", "m", 1.0),
+        ("EPSG:2229", "us-ft", 1200 / 3937),
+        ("EPSG:2229", "ft", 0.3048),  # 2e-6 apart: the same unit for a map
+        ("EPSG:32611", "Metre", 1.0),
+    ],
+)
+def test_a_unit_that_agrees_with_the_crs_is_used(
+    file: Path, crs: str, unit: str | None, factor: float
+) -> None:
+    write_raw(file, HEIGHTS[::-1], crs=crs, **({"units": [unit]} if unit else {}))
+    np.testing.assert_allclose(read_geotiff(file).z, HEIGHTS * factor, rtol=1e-6)
+
+
+@pytest.mark.parametrize("variable", ["PROJ_DATA", "PROJ_LIB"])
+@pytest.mark.parametrize("crs", ["EPSG:2229", "EPSG:32611+6360"])
+def test_a_crs_is_not_guessed_at_without_the_database_of_proj(
+    file: Path, variable: str, crs: str
+) -> None:
+    # PROJ looks for it once a process. GDAL then says metre for feet, and forgets vertical units.
+    write_raw(file, HEIGHTS, crs=crs)
+    bare = {k: v for k, v in os.environ.items() if k not in ("PROJ_DATA", "PROJ_LIB")}
+    code = f"import mlnav.terrain as t; t.read_geotiff({str(file)!r}, vertical_unit='m')"
+    for environment, told in ((bare, ""), (bare | {variable: str(file.parent)}, variable)):
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            check=False,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert (ran.returncode != 0) == bool(told), ran.stderr
+        if told:
+            last = ran.stderr.splitlines()[-1]
+            assert re.search(rf"map\.tif: its CRS cannot be resolved.*{told}={file.parent}", last)
+
+
+def test_a_crs_of_unknown_code_is_refused(file: Path) -> None:
+    # Without its entry in the database GDAL makes metres of what its name says is in feet.
+    write_raw(file, HEIGHTS, crs="EPSG:2229")
+    key = struct.pack("<4H", 3072, 0, 1, 2229)  # ProjectedCRSGeoKey
+    content = file.read_bytes()
+    assert content.count(key) == 1
+    file.write_bytes(content.replace(key, struct.pack("<4H", 3072, 0, 1, 29999)))
+    with pytest.raises(TerrainError, match=r"map\.tif: its CRS cannot be resolved.*29999"):
+        read_geotiff(file, vertical_unit="m")
+
+
+# ------------------------------------------------------------------------------------- pictures
+
+
+@pytest.mark.parametrize(
+    "interpretation",
+    [
+        ["red", "green", "blue"],
+        ["red", "green", "blue", "alpha"],
+        ["palette"],
+        ["Y", "Cb", "Cr"],
+        ["undefined", "undefined", "undefined"],
+        ["gray", "undefined", "undefined", "alpha"],
+    ],
+)
+def test_pictures_are_no_heights(file: Path, interpretation: list[str]) -> None:
+    raster = np.stack([HEIGHTS.astype(np.uint8)] * len(interpretation))
+    meaning = [ColorInterp[name] for name in interpretation]
+    write_raw(file, raster, colorinterp=meaning)
+    with pytest.raises(TerrainError, match=r"map\.tif: .*picture, not heights"):
+        read_geotiff(file)
+
+
+def test_a_picture_of_16_bits_is_no_heights(file: Path) -> None:
+    raster = np.stack([HEIGHTS.astype(np.uint16)] * 3)
+    with pytest.raises(TerrainError, match="band 1 is the colour 'red'"):
+        read_geotiff(write_raw(file, raster, photometric="RGB"))
+
+
+def test_heights_beside_a_picture_are_read(file: Path) -> None:
+    raster = np.stack([HEIGHTS.astype(np.float32)] * 4)
+    raster[:3] += 100.0
+    meaning = [ColorInterp[name] for name in ("red", "green", "blue", "undefined")]
+    write_raw(file, raster[:, ::-1], colorinterp=meaning)
+    with pytest.raises(TerrainError, match="colour 'red'"):
+        read_geotiff(file)
+    np.testing.assert_array_equal(read_geotiff(file, band=4).z, HEIGHTS)
 
 
 def test_degrees_are_refused(file: Path) -> None:

@@ -136,6 +136,30 @@ def test_crop_refuses_nothing_and_nonsense() -> None:
         asymmetric().crop(math.nan, 1, 7, 9)
 
 
+@pytest.mark.parametrize("kind", ["f4", "f8", "i2"])
+def test_masked_cells_are_unknown(kind: str) -> None:
+    # A hole with data 0 was safe ground, level with what is around it.
+    heights = np.ma.array(np.zeros((3, 4), kind), mask=np.zeros((3, 4), bool))
+    heights[1, 2] = np.ma.masked
+    layer = np.ma.masked_greater(np.arange(12.0).reshape(3, 4), 10.0)
+    terrain = Terrain(heights, 0.1, layers={"spacing": layer})
+    hole = np.zeros((3, 4), bool)
+    hole[1, 2] = True
+    np.testing.assert_array_equal(np.isnan(terrain.z), hole)
+    assert np.isnan(terrain.layers["spacing"][2, 3])
+    assert np.isnan(terrain.height(0.2, 0.1))
+    again = Terrain(np.zeros((3, 4)), 0.1).with_heights(heights)
+    np.testing.assert_array_equal(np.isnan(again.z), hole)
+
+
+def test_masked_points_are_nowhere() -> None:
+    terrain = Terrain(np.ones((3, 4)), 0.1)
+    x = np.ma.array([0.1, 0.1], mask=[False, True])
+    y = np.array([0.1, 0.1])
+    assert terrain.contains(x, y).tolist() == [True, False]
+    np.testing.assert_array_equal(terrain.height(x, y), [1.0, np.nan])
+
+
 def test_mask_where_uses_a_layer() -> None:
     quality = np.tile(np.arange(9.0), (5, 1))
     quality[0, 0] = np.nan

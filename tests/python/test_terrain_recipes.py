@@ -16,6 +16,7 @@ from mlnav.terrain import (
     TerrainError,
     benchmark_class,
     benchmark_recipe,
+    canonical,
     generate,
     landforms,
     load,
@@ -419,10 +420,27 @@ def test_parse_class(text: str, parsed: tuple[float, float] | None) -> None:
     assert parse_class(text) == parsed
 
 
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("10/.07", ["10/0.07", "10.0/.07", "010/.070", " 10/.07 "]),
+        ("15/.10", ["15/0.1", "15/.1", "15/0.100"]),
+        ("0/.15", ["0/0.15", "0.0/.15"]),
+        ("20/0", ["20/.0", "20/0.00"]),
+        ("12.5/.125", ["12.50/0.1250"]),
+        ("maps/a.tif", ["./maps/a.tif", "maps//a.tif", "maps/./a.tif"]),
+        ("demo", []),
+    ],
+)
+def test_every_terrain_has_one_name(name: str, others: list[str]) -> None:
+    assert canonical(name) == name
+    assert [canonical(other) for other in others] == [name] * len(others)
+
+
 def test_classes_out_of_range_are_refused() -> None:
-    with pytest.raises(TerrainError, match=r"no class 60/0\.1: slope_deg"):
+    with pytest.raises(TerrainError, match=r"no class 60/\.10: slope_deg"):
         load("60/.1")
-    with pytest.raises(TerrainError, match=r"no class 10/0\.5: cfa"):
+    with pytest.raises(TerrainError, match=r"no class 10/\.50: cfa"):
         load("10/.5")
 
 

@@ -14,10 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from mlnav.terrain import (
+    AS_DECLARED,
+    Reading,
     Recipe,
     Terrain,
     TerrainError,
     benchmark_recipe,
+    canonical,
+    class_name,
     generate,
     load,
     parse_class,
@@ -78,11 +82,13 @@ class Case:
         kinds: how it is made and from what, `class:10/.07` or `file:/a/map.tif`: all it takes, so
             that it travels to other processes and into records. One of several is drawn.
         scaled: whether heights are scaled up, by a random factor up to `SCALE_MAX`.
+        reading: of files.
     """
 
     label: str
     kinds: tuple[str, ...]
     scaled: bool = False
+    reading: Reading = AS_DECLARED
 
     def make(self, seed: np.random.SeedSequence, resolution_m: float | None = None) -> Terrain:
         """A terrain with a random origin; recipes at a random resolution too, or the given one."""
@@ -90,7 +96,7 @@ class Case:
         kind = self.kinds[int(rng.integers(len(self.kinds)))] if self.kinds[1:] else self.kinds[0]
         how, _, what = kind.partition(":")
         if how == "file":
-            terrain = _real(what)
+            terrain = _real(what, self.reading)
         else:
             low, high = RESOLUTIONS_M
             # Multiples of 1/1024 m, so that records can name them exactly.
@@ -126,8 +132,8 @@ _RECIPES: dict[str, Callable[[str], Recipe]] = {
 
 
 @lru_cache(maxsize=8)
-def _real(path: str) -> Terrain:
-    terrain = read_geotiff(path)
+def _real(path: str, reading: Reading) -> Terrain:
+    terrain = load(path, reading=reading)
     if "source_mesh_spacing_m" in terrain.layers:
         core = REAL_CORE_M
         return terrain.crop(-core, core, -core, core)
@@ -162,19 +168,22 @@ def _is_drivable(path: Path) -> bool:
     )
 
 
-def cases(spec: str) -> list[Case]:
+def cases(spec: str, reading: Reading = AS_DECLARED) -> list[Case]:
     """The grounds that `spec` names: one as for `terrain.load`, or `all`.
 
     Raises:
-        TerrainError: `spec` names nothing.
+        TerrainError: `spec` names nothing, or something else than a GeoTIFF is to be read so.
     """
+    if reading != AS_DECLARED and Path(spec).suffix.lower() not in (".tif", ".tiff"):
+        raise TerrainError(f"{spec}: band, nodata and vertical unit are of GeoTIFFs")
     if spec == "all":
         real = [Case(f.stem, (f"file:{f}",)) for f in real_terrain_files() if _is_drivable(f)]
         return [*_synthetic(), *real, *_scaled(real)]
+    spec = canonical(spec)
     suffix = Path(spec).suffix.lower()
     if suffix in (".tif", ".tiff"):
-        read_geotiff(spec)  # faults now, not in a worker
-        return [Case(Path(spec).stem, (f"file:{Path(spec).resolve()}",))]
+        load(spec, reading=reading)  # faults now, not in a worker
+        return [Case(Path(spec).stem, (f"file:{Path(spec).resolve()}",), reading=reading)]
     if suffix in (".yaml", ".yml"):
         read_recipe(spec)
         return [Case(Path(spec).stem, (f"yaml:{Path(spec).resolve()}",))]
@@ -187,7 +196,7 @@ def cases(spec: str) -> list[Case]:
 
 
 def _synthetic() -> list[Case]:
-    classes = [f"{s}/{c:.2f}" for s in SLOPES_DEG for c in CFAS]
+    classes = [class_name(s, c) for s in SLOPES_DEG for c in CFAS]
     return [
         *(Case(name, (f"class:{name}",)) for name in classes),
         Case("steps", (f"text:{_STEPS}",)),
@@ -199,7 +208,7 @@ def _synthetic() -> list[Case]:
 def _scaled(real: Sequence[Case]) -> list[Case]:
     """Everything once more with its heights scaled up, a case a slope and one a kind."""
     cases = [
-        Case(f"{s}/* scaled", tuple(f"class:{s}/{c:.2f}" for c in CFAS), scaled=True)
+        Case(f"{s}/* scaled", tuple(f"class:{class_name(s, c)}" for c in CFAS), scaled=True)
         for s in SLOPES_DEG
     ]
     forms = tuple(f"text:{text}" for text in (_STEPS, _DITCHES, _RIPPLES))

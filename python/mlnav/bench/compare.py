@@ -30,7 +30,8 @@ from mlnav.sim import (
     lost_run,
     traverse,
 )
-from mlnav.terrain import Terrain, load, with_rocks
+from mlnav.sim.cells import check_cells
+from mlnav.terrain import AS_DECLARED, Reading, Terrain, load, with_rocks
 
 _PAIR, _STATE = 64, 65
 """First numbers of spawn keys: of drawn start-goal pairs, and of sampled states."""
@@ -43,24 +44,43 @@ class CompareError(ValueError):
 # ------------------------------------------------------------------------------- what is compared
 
 
-def entries(specs: Sequence[str], covers: Sequence[float] = (0.0,)) -> list[Entry]:
+def entries(
+    specs: Sequence[str],
+    covers: Sequence[float] = (0.0,),
+    reading: Reading = AS_DECLARED,
+    config: Config | None = None,
+) -> list[Entry]:
     """The grounds that names and rock covers stand for; each GeoTIFF once for each cover.
 
+    Args:
+        specs: as for `terrain.load`.
+        covers: of rocks laid on GeoTIFFs.
+        reading: of GeoTIFFs.
+        config: says whether coarse cells are driven on.
+
     Raises:
-        CompareError: none, one twice, or covers without a GeoTIFF.
-        TerrainError: a terrain cannot be loaded.
+        CompareError: none, one twice, or covers or a reading without a GeoTIFF.
+        TerrainError: a terrain cannot be loaded, or its cells are coarse.
     """
     if not specs:
         raise CompareError("no terrain is given")
     if tuple(covers) != (0.0,) and not any(map(is_geotiff, specs)):
         raise CompareError("rocks are laid on GeoTIFFs, and none is given")
-    found = labelled([(s, c) for s in specs for c in (covers if is_geotiff(s) else (0.0,))])
+    if reading != AS_DECLARED and not any(map(is_geotiff, specs)):
+        raise CompareError("band, nodata and vertical unit are of GeoTIFFs, and none is given")
+    found = labelled(
+        [
+            (spec, cover, reading if is_geotiff(spec) else AS_DECLARED)
+            for spec in specs
+            for cover in (covers if is_geotiff(spec) else (0.0,))
+        ]
+    )
     labels = [e.label for e in found]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
         raise CompareError(f"given twice: {', '.join(twice)}")
-    for spec in specs:
-        load(spec, 0)
+    for spec, read in dict.fromkeys((e.spec, e.reading) for e in found):
+        check_cells(load(spec, 0, read), config or _FIRST)
     for cover in covers:
         with_rocks(Terrain(np.zeros((2, 2), np.float32), 0.1), cover, 0)
     return found
@@ -182,6 +202,12 @@ class Comparison:
             "core": core_digest(),
         }
 
+    @property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """And what those of each ground must agree on, by its label: how it was read besides."""
+        common = self.setting
+        return {e.label: common | {"reading": e.reading.as_dict()} for e in self.entries}
+
 
 _FIRST = Config()
 
@@ -235,10 +261,11 @@ def compare(
         RecordError: the file is damaged.
     """
     _agree(comparison, records)
-    common, setting = comparison.common, comparison.setting
+    common, settings = comparison.common, comparison.settings
+    size_m = comparison.size_m
     # Contenders of a pair follow each other, so that a process makes the ground once.
     tasks = [
-        _Run(e, k, comparison.seed, comparison.size_m, common, c.config, c.digest, setting)
+        _Run(e, k, comparison.seed, size_m, common, c.config, c.digest, settings[e.label])
         for e in comparison.entries
         for k in range(comparison.pairs)
         for c in comparison.contenders
@@ -258,16 +285,18 @@ def compare(
 
 
 def _agree(comparison: Comparison, records: Path) -> None:
+    common, settings = comparison.setting, comparison.settings
     for record in read_jsonl(records) if records.exists() else ():
         held = record.get("setting")
-        if held == comparison.setting:
+        # A ground that is not asked for now may have been read in any way.
+        read = {"reading": held.get("reading")} if isinstance(held, dict) else {}
+        wanted = settings.get(record.get("entry", ""), common | read)
+        if held == wanted:
             continue
         differs = "what they are of is not said"
         if isinstance(held, dict):
             differs = ", ".join(
-                f"{k} {held.get(k)}, not {v}"
-                for k, v in comparison.setting.items()
-                if held.get(k) != v
+                f"{k} {held.get(k)}, not {v}" for k, v in wanted.items() if held.get(k) != v
             )
         raise CompareError(
             f"{records} holds records of another comparison ({differs}): pass another --out, or"
@@ -358,7 +387,7 @@ def same_states(
     Raises:
         RecordError: `records` is damaged.
     """
-    common, setting = comparison.common, comparison.setting
+    common, settings = comparison.common, comparison.settings
     first = comparison.contenders[0].digest
     tasks = []
     for i, entry in enumerate(comparison.entries):
@@ -369,7 +398,7 @@ def same_states(
             for c in comparison.contenders:
                 run = _Run(
                     entry, pair, comparison.seed, comparison.size_m, common, c.config, c.digest,
-                    setting,
+                    settings[entry.label],
                 )  # fmt: skip
                 tasks.append(_Plan(run, here))
     return run_recorded(

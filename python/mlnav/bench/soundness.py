@@ -28,7 +28,7 @@ from mlnav.campaign.statistics import Rate
 from mlnav.config import Config
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, box_centres, contact_heights
-from mlnav.terrain import Terrain
+from mlnav.terrain import AS_DECLARED, Reading, Terrain
 
 POSES_PER_TERRAIN = 500
 """Then a new terrain is made. Poses on one terrain are not quite independent, so the intervals of
@@ -79,6 +79,7 @@ class SoundnessRequest:
             configured checker as it is.
         workers: processes.
         random_share: of the poses, settled from `RANDOM_STARTS` random starts where they passed.
+        reading: of a GeoTIFF.
     """
 
     config: Config
@@ -88,6 +89,7 @@ class SoundnessRequest:
     boxes: tuple[float, ...] = ()
     workers: int = 1
     random_share: float = RANDOM_SHARE
+    reading: Reading = AS_DECLARED
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def soundness(
         TerrainError, ConfigError: the request names a bad terrain or configuration.
     """
     request.config.rover_model()
-    grounds = cases(request.terrain)
+    grounds = cases(request.terrain, request.reading)
     tasks = list(_tasks(request, grounds))
     by_case: dict[str, dict[str, Counter[str]]] = {}
     done = 0
@@ -510,7 +512,8 @@ def replay(record: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         ground = record["ground"]
-        case = Case(ground["label"], tuple(ground["kinds"]), ground["scaled"])
+        reading = Reading(**ground["reading"])
+        case = Case(ground["label"], tuple(ground["kinds"]), ground["scaled"], reading)
         root = np.random.SeedSequence(ground["seed"], spawn_key=tuple(ground["spawn_key"]))
         pose = np.array([record["pose"]], np.float64).reshape(1, 3)
         given = record["start_heights_m"]

@@ -17,7 +17,7 @@ from mlnav.campaign.safety import safety_of
 from mlnav.campaign.statistics import Rate
 from mlnav.config import Config
 from mlnav.sim import TraverseResult, default_endpoints, traverse
-from mlnav.terrain import load
+from mlnav.terrain import canonical, load
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
 """Slope (deg) / rock abundance, from easy to hard."""
@@ -58,7 +58,7 @@ def traverses(
     """
     digest = config_digest(config)
     return run_recorded(
-        [_Task(c, s, config, digest) for c in classes for s in seeds],
+        [_Task(canonical(c), s, config, digest) for c in classes for s in seeds],
         run_task,
         records,
         lambda r: (r["class"], r["seed"], r["config"]),

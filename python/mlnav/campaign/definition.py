@@ -13,7 +13,14 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import yaml
-from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from mlnav.campaign.grounds import Entry, is_geotiff, labelled
@@ -29,7 +36,17 @@ from mlnav.config import (
 )
 from mlnav.io import shipped_folder
 from mlnav.risk.models import ModelError, require_model
-from mlnav.terrain import TerrainError, benchmark_recipe, load, parse_class
+from mlnav.sim.cells import check_cells
+from mlnav.terrain import (
+    AS_DECLARED,
+    Reading,
+    TerrainError,
+    benchmark_recipe,
+    canonical,
+    class_name,
+    load,
+    parse_class,
+)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
@@ -119,17 +136,28 @@ Spread = Annotated[Uniform | Normal | Choice, BeforeValidator(_spread)]
 class Ground(Section):
     """A ground: `10/.07`, a recipe or GeoTIFF; or one of these with more said about it."""
 
-    terrain: Annotated[str, Field(min_length=1)]
+    terrain: Annotated[str, Field(min_length=1), AfterValidator(canonical)]
     """GeoTIFF, recipe (shipped name or YAML file), or class of slope and CFA."""
     cfa: Annotated[float, Field(ge=0, le=0.3)] = 0.0
     """Rocks laid on a GeoTIFF."""
     size_m: Positive | None = None
     """Pairs are drawn in the square of this side in the middle of a GeoTIFF; null: in all of it."""
+    band: Count = 1
+    """Of the heights in a GeoTIFF."""
+    nodata: list[Annotated[float, Field(allow_inf_nan=False)]] = Field(default_factory=list)
+    """Further values of a GeoTIFF that mean unknown."""
+    vertical_unit: str | None = None
+    """Of the heights of a GeoTIFF, whatever it says: m, ft, ..."""
 
     @classmethod
     def expanded(cls, data: Any) -> Any:
         """A bare name is the terrain's."""
         return {"terrain": data} if isinstance(data, str) else data
+
+    @property
+    def reading(self) -> Reading:
+        """How a GeoTIFF is read."""
+        return Reading(self.band, tuple(self.nodata), self.vertical_unit)
 
 
 class Grid(Section):
@@ -142,7 +170,7 @@ class Grid(Section):
     def grounds(self) -> list[Ground]:
         """A ground for each."""
         return [
-            Ground(terrain=f"{slope:g}/{cfa:g}") for slope in self.slope_deg for cfa in self.cfa
+            Ground(terrain=class_name(slope, cfa)) for slope in self.slope_deg for cfa in self.cfa
         ]
 
 
@@ -226,8 +254,12 @@ class Definition(Section):
             if twice:
                 raise ValueError(f"{what} given twice: {', '.join(twice)}")
         for ground in self.all_grounds:
-            if not is_geotiff(ground.terrain) and (ground.cfa or ground.size_m is not None):
-                raise ValueError(f"{ground.terrain}: cfa and size_m are of GeoTIFFs")
+            if is_geotiff(ground.terrain):
+                continue
+            if ground.cfa or ground.size_m is not None or ground.reading != AS_DECLARED:
+                raise ValueError(
+                    f"{ground.terrain}: cfa, size_m, band, nodata and vertical_unit are of GeoTIFFs"
+                )
         for contender in self.contenders:
             config = self.config_of(contender)
             for path, spread in self.dispersions.items():
@@ -247,7 +279,7 @@ class Definition(Section):
     @property
     def entries(self) -> list[Entry]:
         """Where to drive, with labels."""
-        return labelled([(g.terrain, g.cfa) for g in self.all_grounds])
+        return labelled([(g.terrain, g.cfa, g.reading) for g in self.all_grounds])
 
     @property
     def base(self) -> Config:
@@ -295,6 +327,7 @@ def load_definition(
     spec: str | os.PathLike[str],
     *,
     terrains: Sequence[str] = (),
+    reading: Reading = AS_DECLARED,
     settings: Iterable[str] = (),
 ) -> Definition:
     """The definition in a YAML file, or the shipped one of a name (`smoke`).
@@ -302,6 +335,7 @@ def load_definition(
     Args:
         spec: path or name.
         terrains: to drive on instead of the grounds it has.
+        reading: how those of `terrains` that are GeoTIFFs are read.
         settings: single values to change, `path.to.key=value`.
 
     Raises:
@@ -310,8 +344,15 @@ def load_definition(
     text, source = _read(os.fspath(spec))
     try:
         data = parse_yaml(text, source)
+        if reading != AS_DECLARED and not any(map(is_geotiff, terrains)):
+            raise CampaignError(
+                "band, nodata and vertical unit are of GeoTIFFs, and --terrain names none; in a"
+                " definition they are said beside a ground's terrain"
+            )
         if terrains:
-            data = {k: v for k, v in data.items() if k != "grid"} | {"grounds": list(terrains)}
+            said = reading.as_dict()
+            grounds = [{"terrain": t, **said} if is_geotiff(t) else t for t in terrains]
+            data = {k: v for k, v in data.items() if k != "grid"} | {"grounds": grounds}
         for setting in settings:
             set_value(data, setting)
     except ConfigError as fault:
@@ -356,16 +397,20 @@ def _checked(data: dict[str, Any], source: str) -> Definition:
 def check_available(definition: Definition) -> None:
     """Look at all that trials will need, so that what is missing is told before anything runs.
 
-    Grounds of recipes and files are loaded once, checksums of models compared.
+    Grounds of recipes and files are loaded once, cells fine enough to drive on; checksums of models
+    are compared.
 
     Raises:
         CampaignError: something is missing or damaged.
     """
+    configs = [definition.base, *map(definition.config_of, definition.contenders)]
     for ground in definition.all_grounds:
         try:
             slope_and_cfa = parse_class(ground.terrain)
             if slope_and_cfa is None:
-                load(ground.terrain, 0)
+                terrain = load(ground.terrain, 0, ground.reading)
+                for config in configs:
+                    check_cells(terrain, config)
             else:
                 benchmark_recipe(*slope_and_cfa)
         except TerrainError as fault:

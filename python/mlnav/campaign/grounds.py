@@ -12,7 +12,18 @@ import numpy as np
 
 from mlnav.config import parse_config
 from mlnav.sim import Screen, default_endpoints, drawn_endpoints, screen
-from mlnav.terrain import Terrain, TerrainError, load, parse_class, recipe_folder, with_rocks
+from mlnav.terrain import (
+    AS_DECLARED,
+    Reading,
+    Terrain,
+    TerrainError,
+    canonical,
+    cover_text,
+    load,
+    parse_class,
+    recipe_folder,
+    with_rocks,
+)
 
 Point = tuple[float, float]
 
@@ -28,11 +39,13 @@ class Entry:
         label: its name in reports.
         spec: what `terrain.load` takes.
         cfa: rocks laid on it, of a GeoTIFF.
+        reading: how a GeoTIFF is read.
     """
 
     label: str
     spec: str
     cfa: float = 0.0
+    reading: Reading = AS_DECLARED
 
     @property
     def drawn(self) -> bool:
@@ -68,20 +81,19 @@ def _digest_of(path: str, modified_ns: int, size: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def labelled(specs: Sequence[tuple[str, float]]) -> list[Entry]:
-    """Entries of (terrain, cover of rocks on it), files by their stems where these differ."""
-    files = {spec for spec, _ in specs if Path(spec).suffix.lower() in _FILES}
+def labelled(specs: Sequence[tuple[str, float, Reading]]) -> list[Entry]:
+    """Entries of (terrain, rocks' cover, reading), files by their stems where these differ."""
+    specs = [(canonical(spec), cfa, reading) for spec, cfa, reading in specs]
+    files = {spec for spec, *_ in specs if Path(spec).suffix.lower() in _FILES}
     stems = [Path(spec).stem for spec in files]
 
     def label(spec: str) -> str:
         return Path(spec).stem if spec in files and stems.count(Path(spec).stem) == 1 else spec
 
-    return [Entry(label(spec) + _mark(cfa), spec, cfa) for spec, cfa in specs]
+    def mark(cfa: float) -> str:
+        return f" +{cover_text(cfa)}" if cfa else ""
 
-
-def _mark(cover: float) -> str:
-    text = max(f"{cover:.2f}", f"{cover:g}", key=len).removeprefix("0")
-    return f" +{text}" if cover else ""
+    return [Entry(label(spec) + mark(cfa), spec, cfa, reading) for spec, cfa, reading in specs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +131,7 @@ def ground_of(
         return Ground(terrain, start, goal)
 
     config = parse_config(common)
-    terrain, screened = _screened(entry.spec, size_m, common)
+    terrain, screened = _screened(entry.spec, entry.reading, size_m, common)
 
     def laid(start: Point, goal: Point) -> Terrain:
         return with_rocks(terrain, entry.cfa, seed, clear=(start, goal))
@@ -133,6 +145,8 @@ def ground_of(
 
 
 @lru_cache(maxsize=2)
-def _screened(spec: str, size_m: float | None, common: str) -> tuple[Terrain, Screen]:
-    terrain = load(spec)
+def _screened(
+    spec: str, reading: Reading, size_m: float | None, common: str
+) -> tuple[Terrain, Screen]:
+    terrain = load(spec, reading=reading)
     return terrain, screen(terrain, parse_config(common), size_m)

@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 from mlnav.campaign.definition import CampaignError, Definition, parse_definition
 from mlnav.campaign.trial import STAGES, Outcome, Row, trials_of
 from mlnav.io import write_json, write_text
+from mlnav.terrain import canonical
 
 SCHEMA = 2
 """Of the tables. A store of a newer one is refused; columns that an older one lacks are null."""
@@ -228,6 +229,8 @@ class Store:
         Raises:
             CampaignError: there is none, or the digits fit several.
         """
+        ground, *rest = name.rsplit(",", 2)
+        name = ",".join([canonical(ground), *rest])
         table = self.trials()
         keys = table["key"].to_pylist()
         places = zip(*(table[c].to_pylist() for c in ("ground", "trial", "contender")), strict=True)

@@ -29,11 +29,11 @@ from mlnav.sim import (
     traverse,
 )
 from mlnav.sim.loop import Observer
-from mlnav.terrain import TerrainError, parse_class
+from mlnav.terrain import Reading, TerrainError, parse_class
 
 Row = dict[str, Any]
 
-FORMAT = 1
+FORMAT = 2
 """Of trials written as JSON."""
 
 RELIABILITY_BINS = 10
@@ -131,7 +131,7 @@ class Trial:
         return {
             "format": FORMAT,
             **values,
-            "entry": asdict(self.entry),
+            "entry": asdict(self.entry) | {"reading": self.entry.reading.as_dict()},
             "config": self.config.model_dump(mode="json"),
             "drawn": dict(self.drawn),
         }
@@ -148,7 +148,8 @@ class Trial:
         if found != FORMAT:
             raise CampaignError(f"a trial of format {found}, not {FORMAT}")
         try:
-            values["entry"] = Entry(**values["entry"])
+            entry = values["entry"]
+            values["entry"] = Entry(**entry | {"reading": Reading(**entry["reading"])})
             values["config"] = Config.checked(values["config"])
             return cls(**values)
         except (KeyError, TypeError, ConfigError) as fault:

@@ -13,21 +13,27 @@ import typer
 from mlnav.cli.common import (
     ENDED,
     OK,
+    AllowCoarseOption,
+    BandOption,
     CheckerOption,
     ConfigOption,
     ForceOption,
     JsonOption,
     LimitsOption,
+    NodataOption,
     OutOption,
     RefusedError,
     SeedOption,
     SetOption,
     TerrainOption,
+    VerticalUnitOption,
     assemble,
     claim,
+    driven_terrain,
     emit,
     output,
     progress_bar,
+    reading,
 )
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
@@ -37,10 +43,14 @@ app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 def ace_command(
     context: typer.Context,
     terrain: TerrainOption = "demo",
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     checker: CheckerOption = None,
     limits: LimitsOption = None,
     bins: Annotated[int, typer.Option("--bins", min=1, max=64, help="Headings a cell.")] = 16,
     seed: SeedOption = 0,
+    allow_coarse: AllowCoarseOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     out: OutOption = Path("out/ace"),
@@ -64,10 +74,11 @@ def ace_command(
     from mlnav import viz
     from mlnav.io import write_json
     from mlnav.sim.standing import standing
-    from mlnav.terrain import load, write_geotiff
+    from mlnav.terrain import write_geotiff
 
-    setup = assemble(config, settings, checker=checker, limits=limits)
-    ground = load(terrain, seed)
+    setup = assemble(config, settings, allow_coarse, checker=checker, limits=limits)
+    how = reading(band, nodata, vertical_unit)
+    ground = driven_terrain(terrain, seed, how, setup)
     claim(out, ("ace.tif", "ace.png", "ace.json"), force)
     with progress_bar(ground.name, 1.0) as update:
         verdicts = standing(ground, setup, bins, lambda done, of: update(done / of, ""))
@@ -105,9 +116,13 @@ def explain_command(
         str, typer.Option("--at", metavar="X,Y,DEG", help="Where, in metres, and the heading.")
     ],
     terrain: TerrainOption = "demo",
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     checker: CheckerOption = None,
     limits: LimitsOption = None,
     seed: SeedOption = 0,
+    allow_coarse: AllowCoarseOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     out: OutOption = Path("out/explain"),
@@ -128,10 +143,10 @@ def explain_command(
     from mlnav import viz
     from mlnav.io import write_json
     from mlnav.sim.explain import explain
-    from mlnav.terrain import load
 
-    setup = assemble(config, settings, checker=checker, limits=limits)
-    ground = load(terrain, seed)
+    setup = assemble(config, settings, allow_coarse, checker=checker, limits=limits)
+    how = reading(band, nodata, vertical_unit)
+    ground = driven_terrain(terrain, seed, how, setup)
     told = explain(ground, setup, _pose(at))
     claim(out, ("explain.png", "explain.json"), force)
     summary: dict[str, Any] = {

@@ -10,23 +10,27 @@ import typer
 from mlnav.cli.common import (
     ENDED,
     OK,
+    BandOption,
     CheckerOption,
     ConfigOption,
     ForceOption,
     HeuristicOption,
     JsonOption,
     LimitsOption,
+    NodataOption,
     OutOption,
     PlannerOption,
     RefusedError,
     SeedOption,
     SetOption,
+    VerticalUnitOption,
     assemble,
     claim,
     emit,
     new_table,
     output,
     progress_bar,
+    reading,
     say,
 )
 
@@ -66,6 +70,9 @@ def soundness_command(
             " there are, each also with heights scaled up to 1.6x.",
         ),
     ] = "all",
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     poses: Annotated[int, typer.Option("--poses", min=1, help="In all.")] = 100_000,
     seed: SeedOption = 0,
     box: Annotated[
@@ -112,6 +119,7 @@ def soundness_command(
 
     mlnav bench soundness --replay out/bench-soundness/suspicious.jsonl
     """
+    from mlnav.bench.cases import cases
     from mlnav.bench.soundness import SoundnessRequest, soundness
     from mlnav.io import JsonlWriter, write_json
 
@@ -122,8 +130,16 @@ def soundness_command(
     if box and setup.checker.name != "fixed_box":
         raise RefusedError(f"--box is of the checker fixed_box, not of {setup.checker.name}")
     request = SoundnessRequest(
-        setup, terrain, poses, seed, numbers("--box", box), workers, random_share
+        setup,
+        terrain,
+        poses,
+        seed,
+        numbers("--box", box),
+        workers,
+        random_share,
+        reading(band, nodata, vertical_unit),
     )
+    cases(request.terrain, request.reading)  # faults of it before anything is written
     found = 0
     claim(out, ("soundness.json", "suspicious.jsonl"), force)
     with (

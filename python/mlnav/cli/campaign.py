@@ -15,11 +15,17 @@ from mlnav.cli.common import (
     ENDED,
     INTERRUPTED,
     OK,
+    AllowCoarseOption,
+    BandOption,
     JsonOption,
+    NodataOption,
+    VerticalUnitOption,
+    allowing_coarse,
     emit,
     new_table,
     output,
     progress_bar,
+    reading,
     say,
 )
 
@@ -74,9 +80,13 @@ def run_command(
             "--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="Instead of its grounds; repeat."
         ),
     ] = None,
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     trials: Annotated[
         int | None, typer.Option("--trials", min=1, help="Of each ground and contender.")
     ] = None,
+    allow_coarse: AllowCoarseOption = False,
     settings: SetOption = None,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
@@ -100,8 +110,17 @@ def run_command(
     """
     from mlnav.campaign import load_definition, run
 
-    changes = [*(settings or ()), *([f"trials={trials}"] if trials else ())]
-    definition = load_definition(spec, terrains=terrain or (), settings=changes)
+    changes = [
+        *allowing_coarse(allow_coarse, "config."),
+        *(settings or ()),
+        *([f"trials={trials}"] if trials else ()),
+    ]
+    definition = load_definition(
+        spec,
+        terrains=terrain or (),
+        reading=reading(band, nodata, vertical_unit),
+        settings=changes,
+    )
     name = re.sub(r"[^\w.+-]+", "-", definition.name)
     folder = out or Path("out/campaign") / name
     with _watched(folder) as progress:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,6 +19,9 @@ from typer.core import TyperGroup
 from mlnav.cli.streams import take_every_text
 from mlnav.config import Config, load_config
 from mlnav.io.records import to_json
+
+if TYPE_CHECKING:
+    from mlnav.terrain import Reading, Terrain
 
 OK, ENDED, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -125,6 +128,25 @@ TerrainOption = Annotated[
         help="GeoTIFF, recipe (YAML file or shipped name), or class of slope/CFA such as 10/.07.",
     ),
 ]
+BandOption = Annotated[
+    int, typer.Option("--band", min=1, metavar="N", help="Of the heights in a GeoTIFF.")
+]
+NodataOption = Annotated[
+    list[float] | None,
+    typer.Option("--nodata", metavar="VALUE", help="Also unknown in a GeoTIFF; repeat."),
+]
+VerticalUnitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--vertical-unit",
+        metavar="UNIT",
+        help="Of the heights in a GeoTIFF, whatever it says: m, ft, us-ft, km, ...",
+    ),
+]
+AllowCoarseOption = Annotated[
+    bool,
+    typer.Option("--allow-coarse", help="Also on cells coarser than 0.2 m, which hide rocks."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of recipe and run.")]
 StartOption = Annotated[
     str | None,
@@ -160,10 +182,41 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on sta
 ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Replace earlier results.")]
 
 
-def assemble(config: Path | None, settings: Sequence[str] | None, **parts: str | None) -> Config:
+def assemble(
+    config: Path | None,
+    settings: Sequence[str] | None,
+    allow_coarse: bool = False,
+    **parts: str | None,
+) -> Config:
     """The configuration: file, then options, then single settings; later ones win."""
     base = load_config(config) if config is not None else Config()
-    return base.replaced(settings or (), **parts)
+    return base.replaced([*allowing_coarse(allow_coarse), *(settings or ())], **parts)
+
+
+def allowing_coarse(allow: bool, path: str = "") -> list[str]:
+    """The single setting that --allow-coarse stands for, of a configuration at `path`."""
+    return [f"{path}traverse.allow_coarse_cells=true"] if allow else []
+
+
+def reading(band: int, nodata: Sequence[float] | None, vertical_unit: str | None) -> Reading:
+    """How GeoTIFFs are read: what --band, --nodata and --vertical-unit say together."""
+    from mlnav.terrain import Reading
+
+    return Reading(band, tuple(nodata or ()), vertical_unit)
+
+
+def driven_terrain(spec: str, seed: int, how: Reading, config: Config) -> Terrain:
+    """The terrain of --terrain, once its cells are fine enough to plan, check or drive on.
+
+    Raises:
+        TerrainError: there is none, or its cells are coarse and the configuration does not insist.
+    """
+    from mlnav.sim.cells import check_cells
+    from mlnav.terrain import load
+
+    terrain = load(spec, seed, how)
+    check_cells(terrain, config)
+    return terrain
 
 
 # ----------------------------------------------------------------------------------------- output
@@ -189,6 +242,12 @@ def claim(folder: Path, names: Sequence[str], force: bool) -> None:
         probe.unlink()
     except OSError as fault:
         raise RefusedError(f"cannot write to {folder}: {fault.strerror or fault}") from fault
+
+
+def file_name(label: str) -> str:
+    """A name of a terrain as one of a file, without a suffix."""
+    kept = "".join(c if c.isalnum() or c in "._+-" else "-" for c in label.replace(" ", ""))
+    return kept.strip(".-") or "terrain"
 
 
 def emit(value: Any) -> None:

@@ -11,20 +11,26 @@ import typer
 from mlnav.cli.bench import WorkersOption, numbers
 from mlnav.cli.common import (
     INTERRUPTED,
+    AllowCoarseOption,
+    BandOption,
     CheckerOption,
     ConfigOption,
     ForceOption,
     JsonOption,
     LimitsOption,
+    NodataOption,
     OutOption,
     RefusedError,
     SetOption,
+    VerticalUnitOption,
     WorldOption,
     assemble,
     claim,
     emit,
+    file_name,
     output,
     progress_bar,
+    reading,
     say,
 )
 
@@ -44,6 +50,9 @@ def compare_command(
             help="GeoTIFF, recipe, or class such as 10/.07; several after it, or the option again.",
         ),
     ] = None,
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     planners: Annotated[str | None, typer.Option("--planners", metavar="A,B,...")] = None,
     heuristics: Annotated[
         str,
@@ -96,6 +105,7 @@ def compare_command(
         ),
     ] = 0,
     workers: WorkersOption = 1,
+    allow_coarse: AllowCoarseOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     out: OutOption = Path("out/compare"),
@@ -135,7 +145,7 @@ def compare_command(
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
         raise RefusedError("--terrain: a GeoTIFF, recipe or class is needed")
-    base = assemble(config, settings, checker=checker, limits=limits, world=world)
+    base = assemble(config, settings, allow_coarse, checker=checker, limits=limits, world=world)
     if budget is not None:
         base = base.replaced([f"traverse.ace_budget={budget}"])
     comparison = Comparison(
@@ -146,7 +156,12 @@ def compare_command(
             heuristic=heuristics.split(","),
             sensor=(sensors or base.sensor.name).split(","),
         ),
-        entries(specs, numbers("--rocks", rocks) or (0.0,)),
+        entries(
+            specs,
+            numbers("--rocks", rocks) or (0.0,),
+            reading(band, nodata, vertical_unit),
+            base,
+        ),
         pairs,
         seed,
         size,
@@ -218,12 +233,7 @@ def _draw(comparison: Any, runs: list[dict[str, Any]], summary: dict[str, Any], 
             f"pair {state.pair}, cycle {cycle + 1} of {first.name}, {spent} ACE evaluations there;"
             " here everyone plans without memory of earlier cycles",
         )
-        viz.save_figure(figure, out / "states" / f"{_file_name(entry.label)}.png")
-
-
-def _file_name(label: str) -> str:
-    kept = "".join(c if c.isalnum() or c in "._+-" else "-" for c in label.replace(" ", ""))
-    return kept.strip(".-") or "terrain"
+        viz.save_figure(figure, out / "states" / f"{file_name(entry.label)}.png")
 
 
 # ----------------------------------------------------------------------------------------- output

@@ -11,6 +11,8 @@ import typer
 from mlnav.cli.common import (
     ENDED,
     OK,
+    AllowCoarseOption,
+    BandOption,
     CheckerOption,
     ConfigOption,
     ForceOption,
@@ -19,23 +21,30 @@ from mlnav.cli.common import (
     HeuristicOption,
     JsonOption,
     LimitsOption,
+    NodataOption,
     OutOption,
     PlannerOption,
     SeedOption,
     SetOption,
     StartOption,
     TerrainOption,
+    VerticalUnitOption,
     assemble,
     claim,
+    driven_terrain,
     emit,
     output,
     point,
+    reading,
     say,
 )
 
 
 def plan_command(
     terrain: TerrainOption = "demo",
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     start: StartOption = None,
     goal: GoalOption = None,
     heading_deg: HeadingOption = None,
@@ -44,6 +53,7 @@ def plan_command(
     limits: LimitsOption = None,
     heuristic: HeuristicOption = None,
     seed: SeedOption = 0,
+    allow_coarse: AllowCoarseOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     out: OutOption = Path("out/plan"),
@@ -62,12 +72,18 @@ def plan_command(
     """
     from mlnav import sim, viz
     from mlnav.io import write_json
-    from mlnav.terrain import load
 
     setup = assemble(
-        config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
+        config,
+        settings,
+        allow_coarse,
+        planner=planner,
+        checker=checker,
+        limits=limits,
+        heuristic=heuristic,
     )
-    ground = load(terrain, seed)
+    how = reading(band, nodata, vertical_unit)
+    ground = driven_terrain(terrain, seed, how, setup)
     start_at, goal_at = point("--start", start), point("--goal", goal)
     if not (start_at or goal_at or (ground.start_m and ground.goal_m)):
         start_at, goal_at = sim.default_endpoints(ground, setup)

@@ -8,13 +8,20 @@ from typing import Annotated, Any
 import typer
 
 from mlnav.cli.common import (
+    BandOption,
     ForceOption,
     JsonOption,
+    NodataOption,
     RefusedError,
     SeedOption,
+    VerticalUnitOption,
+    claim,
     emit,
+    file_name,
     new_table,
     output,
+    reading,
+    say,
 )
 
 app = typer.Typer(
@@ -31,6 +38,9 @@ def make_command(
     spec: Spec,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.tif", help="GeoTIFF to write.")],
     seed: SeedOption = 0,
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     force: ForceOption = False,
 ) -> None:
     """Make a terrain from a recipe and write it as a GeoTIFF.
@@ -45,14 +55,21 @@ def make_command(
 
     if out.suffix.lower() not in (".tif", ".tiff"):
         raise RefusedError(f"{out}: must end in .tif")
-    ground = load(spec, seed)
+    ground = load(spec, seed, reading(band, nodata, vertical_unit))
     out.parent.mkdir(parents=True, exist_ok=True)
     write_geotiff(out, ground, force=force)
     output.print(f"{ground.name}: {out}", soft_wrap=True)
 
 
 @app.command("info")
-def info_command(spec: Spec, seed: SeedOption = 0, as_json: JsonOption = False) -> None:
+def info_command(
+    spec: Spec,
+    seed: SeedOption = 0,
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Describe a terrain: size, heights, slope and roughness at rover scale.
 
     **Examples**
@@ -64,7 +81,7 @@ def info_command(spec: Spec, seed: SeedOption = 0, as_json: JsonOption = False) 
     from mlnav.terrain import load
     from mlnav.viz.terrain import terrain_statistics
 
-    stats = terrain_statistics(load(spec, seed))
+    stats = terrain_statistics(load(spec, seed, reading(band, nodata, vertical_unit)))
     if as_json:
         emit(stats)
     else:
@@ -75,8 +92,12 @@ def info_command(spec: Spec, seed: SeedOption = 0, as_json: JsonOption = False) 
 def show_command(
     spec: Spec,
     seed: SeedOption = 0,
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.png", help="Default: NAME.png.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.png", help="Default: out/terrain/NAME.png."),
     ] = None,
     force: ForceOption = False,
 ) -> None:
@@ -85,19 +106,25 @@ def show_command(
     **Examples**
 
     mlnav terrain show demo --out demo.png
+
+    mlnav terrain show map.tif --nodata=-9999 --vertical-unit ft
     """
     from mlnav import viz
+    from mlnav.sim.cells import MAX_CELL_M, fine_enough
     from mlnav.terrain import load
 
-    ground = load(spec, seed)
-    target = out or Path(f"{ground.name}.png")
-    if target.exists() and not force:
-        raise RefusedError(f"{target} exists: pass --force to replace it, or --out")
+    ground = load(spec, seed, reading(band, nodata, vertical_unit))
+    target = out or Path("out/terrain") / f"{file_name(ground.name)}.png"
+    claim(target.parent, [target.name], force)
     viz.save_figure(viz.terrain_figure(ground), target)
     output.print(f"{ground.name}: {target}", soft_wrap=True)
+    if not fine_enough(ground.resolution_m):
+        say(f"cells of {ground.resolution_m:g} m: coarser than the {MAX_CELL_M:g} m to drive on")
 
 
 def _print(stats: dict[str, Any]) -> None:
+    from mlnav.sim.cells import MAX_CELL_M
+
     def spread(values: dict[str, Any], unit: str, factor: float = 1.0) -> str:
         if values["median"] is None:
             return "-"
@@ -109,9 +136,10 @@ def _print(stats: dict[str, Any]) -> None:
 
     nx, ny = stats["cells"]
     extent, height = stats["extent_m"], stats["height_m"]
+    coarse = "" if stats["fine_enough"] else f", coarser than the {MAX_CELL_M:g} m to drive on"
     rows = {
         "name": stats["name"],
-        "cells": f"{nx} x {ny} of {stats['resolution_m']:g} m",
+        "cells": f"{nx} x {ny} of {stats['resolution_m']:g} m{coarse}",
         "x": f"{extent['x'][0]:g} to {extent['x'][1]:g} m",
         "y": f"{extent['y'][0]:g} to {extent['y'][1]:g} m",
         "heights": f"{height['min']:.2f} to {height['max']:.2f} m",

@@ -14,6 +14,8 @@ from mlnav.cli.common import (
     ENDED,
     INTERRUPTED,
     OK,
+    AllowCoarseOption,
+    BandOption,
     CheckerOption,
     ConfigOption,
     ForceOption,
@@ -22,6 +24,7 @@ from mlnav.cli.common import (
     HeuristicOption,
     JsonOption,
     LimitsOption,
+    NodataOption,
     OutOption,
     PlannerOption,
     RefusedError,
@@ -30,14 +33,17 @@ from mlnav.cli.common import (
     SetOption,
     StartOption,
     TerrainOption,
+    VerticalUnitOption,
     WorldOption,
     assemble,
     claim,
+    driven_terrain,
     emit,
     new_table,
     output,
     point,
     progress_bar,
+    reading,
     say,
 )
 
@@ -57,6 +63,9 @@ FILES = (
 
 def traverse_command(
     terrain: TerrainOption = "demo",
+    band: BandOption = 1,
+    nodata: NodataOption = None,
+    vertical_unit: VerticalUnitOption = None,
     start: StartOption = None,
     goal: GoalOption = None,
     heading_deg: HeadingOption = None,
@@ -70,6 +79,7 @@ def traverse_command(
     budget: Annotated[
         int | None, typer.Option("--budget", min=1, help="ACE evaluations a cycle may spend.")
     ] = None,
+    allow_coarse: AllowCoarseOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     out: OutOption = Path("out/traverse"),
@@ -118,11 +128,11 @@ def traverse_command(
     """
     from mlnav import sim
     from mlnav.io import JsonlWriter, write_json, write_text
-    from mlnav.terrain import load
 
     setup = assemble(
         config,
         settings,
+        allow_coarse,
         planner=planner,
         checker=checker,
         limits=limits,
@@ -133,7 +143,8 @@ def traverse_command(
     if budget is not None:
         setup = setup.replaced([f"traverse.ace_budget={budget}"])
     _check_extras(video, rerun)
-    ground = load(terrain, seed)
+    how = reading(band, nodata, vertical_unit)
+    ground = driven_terrain(terrain, seed, how, setup)
     start_at, goal_at = point("--start", start), point("--goal", goal)
     endpoints = "given" if start_at or goal_at else "terrain"
     if endpoints == "terrain" and (ground.start_m is None or ground.goal_m is None):

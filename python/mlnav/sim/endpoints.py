@@ -13,6 +13,7 @@ from scipy import ndimage
 from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import HeightMap
+from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
 from mlnav.sim.sensor import zone_mask
 from mlnav.terrain import Terrain
@@ -47,7 +48,9 @@ def default_endpoints(terrain: Terrain, config: Config) -> tuple[Point, Point]:
 
     Raises:
         SimError: there are no two such points.
+        TerrainError: cells are too coarse to drive on.
     """
+    check_cells(terrain, config)
     xs, ys = _lattice(terrain)
     gx, gy = np.meshgrid(xs, ys)
     headings = np.arange(HEADINGS) * (2.0 * math.pi / HEADINGS)
@@ -152,7 +155,9 @@ def screen(terrain: Terrain, config: Config, size_m: float | None = None) -> Scr
 
     Raises:
         SimError: nothing of the map is usable.
+        TerrainError: cells are too coarse to drive on.
     """
+    check_cells(terrain, config)
     x_min, x_max, y_min, y_max = terrain.extent_m
     half = math.inf if size_m is None else 0.5 * size_m
     xs, ys = _line(x_min, x_max, half), _line(y_min, y_max, half)

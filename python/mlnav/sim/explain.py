@@ -15,6 +15,7 @@ from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import WHEELS, HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
+from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
 from mlnav.sim.world import STATE_COLUMNS, Pose
 from mlnav.terrain import Terrain
@@ -125,7 +126,9 @@ def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:
     Raises:
         SimError: the pose is not finite or off the map.
         ConfigError, CoreError: the configuration or map is refused.
+        TerrainError: cells are too coarse to tell.
     """
+    check_cells(terrain, config)
     if not all(map(math.isfinite, pose)):
         raise SimError(f"pose must be finite, got {pose}")
     if not terrain.contains(pose[0], pose[1]):

@@ -74,6 +74,7 @@ def traverse(
         SimError: start, goal or heading is missing, off the map, over unknown ground or not finite.
         ConfigError: the core refuses the configuration.
         ModelError: the network's model is there and cannot be used.
+        TerrainError: cells are coarser than 0.2 m, and the configuration does not allow that.
         WorldError: the world cannot hold the terrain or the rover, or its library is missing.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
@@ -114,7 +115,7 @@ def one_cycle(
 
     Raises:
         SimError: as `traverse`.
-        ConfigError, ModelError: likewise.
+        ConfigError, ModelError, TerrainError: likewise.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)

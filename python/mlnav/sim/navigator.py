@@ -12,6 +12,7 @@ from mlnav import _core
 from mlnav.config import Config, numbers_of, numbers_of_struct
 from mlnav.core import HeightMap
 from mlnav.risk import Heuristic, RiskMap, held_to_contract, make_heuristic
+from mlnav.sim.cells import check_cells
 from mlnav.sim.localization import Whereabouts
 from mlnav.sim.sensor import Sensor, make_sensor
 from mlnav.terrain import Terrain
@@ -49,9 +50,14 @@ class Navigator:
     """Sensor, heuristic, checker and planner of a configuration, on one terrain.
 
     Holds the planner's memory between cycles; one navigator is one traverse.
+
+    Raises:
+        TerrainError: cells are too coarse to drive on.
+        ConfigError: the core refuses the configuration.
     """
 
     def __init__(self, terrain: Terrain, config: Config, seed: int = 0) -> None:
+        check_cells(terrain, config)
         self._config = config
         self.sensor: Sensor = make_sensor(terrain, config, seed)
         self.heuristic: Heuristic = make_heuristic(config)

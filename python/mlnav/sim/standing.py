@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import HeightMap
+from mlnav.sim.cells import check_cells
 from mlnav.terrain import Terrain
 
 _UNTOLD = ("unknown", "border")
@@ -45,7 +46,9 @@ def standing(
 
     Raises:
         ConfigError, CoreError: the configuration or map is refused.
+        TerrainError: cells are too coarse to tell.
     """
+    check_cells(terrain, config)
     heights = HeightMap.of(terrain)
     ny, nx = heights.shape
     checker = config.build_checker(ny * nx)

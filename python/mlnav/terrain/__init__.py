@@ -1,12 +1,14 @@
 """Terrains: the height grid, GeoTIFF in and out, and recipes for synthetic Mars ground."""
 
-from mlnav.terrain.geotiff import read_geotiff, write_geotiff
-from mlnav.terrain.library import load, recipe_folder, recipe_names, shipped_recipe
+from mlnav.terrain.geotiff import AS_DECLARED, Reading, read_geotiff, write_geotiff
+from mlnav.terrain.library import canonical, load, recipe_folder, recipe_names, shipped_recipe
 from mlnav.terrain.overlay import with_rocks
 from mlnav.terrain.recipes import (
     Recipe,
     benchmark_class,
     benchmark_recipe,
+    class_name,
+    cover_text,
     generate,
     parse_class,
     parse_recipe,
@@ -15,11 +17,16 @@ from mlnav.terrain.recipes import (
 from mlnav.terrain.terrain import Terrain, TerrainError
 
 __all__ = [
+    "AS_DECLARED",
+    "Reading",
     "Recipe",
     "Terrain",
     "TerrainError",
     "benchmark_class",
     "benchmark_recipe",
+    "canonical",
+    "class_name",
+    "cover_text",
     "generate",
     "load",
     "parse_class",

@@ -1,9 +1,9 @@
 """GeoTIFF in and out.
 
 What comes in is checked rather than guessed at: whatever could silently turn into wrong ground
-(undeclared fill values, degrees, unknown units, a turned raster) is refused with the path and the
-fault. GDAL resolves PixelIsPoint and PixelIsArea: its geotransform always speaks of pixel corners,
-so cell centres are right for both.
+(undeclared fill values, degrees, unknown or contradictory units, colours, a turned raster) is
+refused with the path and the fault. GDAL resolves PixelIsPoint and PixelIsArea: its geotransform
+always speaks of pixel corners, so cell centres are right for both.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import rasterio
 from numpy.typing import NDArray
+from rasterio.crs import CRS
 from rasterio.enums import ColorInterp
 from rasterio.errors import CRSError, NotGeoreferencedWarning, RasterioError
 from rasterio.io import MemoryFile
@@ -76,8 +77,63 @@ _UNIT_M = {
 _LOSS = re.compile(r"tag ignored|io error|read error|truncated|corrupt|fail", re.IGNORECASE)
 """GDAL warnings that mean that something the file holds, or once held, was not read."""
 
+_UNRESOLVED = re.compile(r"\bPROJ: ")
+"""GDAL warnings that mean that PROJ did not find a code that the CRS is defined by. GDAL takes feet
+for metres then."""
+
+_FOOT_EPSG, _FOOT_M = 2227, 1200.0 / 3937.0
+"""A projected CRS whose unit only the database of PROJ knows, and that unit."""
+
+_UNIT_TOLERANCE = 1e-5
+"""Units this close are one: the US survey foot is 2e-6 longer than the foot."""
+
+_COLOURS = frozenset(
+    {
+        ColorInterp.palette,
+        ColorInterp.red,
+        ColorInterp.green,
+        ColorInterp.blue,
+        ColorInterp.hue,
+        ColorInterp.saturation,
+        ColorInterp.lightness,
+        ColorInterp.cyan,
+        ColorInterp.magenta,
+        ColorInterp.yellow,
+        ColorInterp.black,
+        ColorInterp.Y,
+        ColorInterp.Cb,
+        ColorInterp.Cr,
+    }
+)
+"""What bands of pictures are; a band of heights is grey or undefined to GDAL."""
+
 _TAG = "MLNAV_TERRAIN"
 """Metadata item with the frame as JSON, so that an exported terrain comes back exactly."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a GeoTIFF is read where it says too little, or the wrong thing; see `read_geotiff`.
+
+    Attributes:
+        band: of the heights, from 1.
+        nodata: further raw values that mean unknown; any sequence is accepted.
+        vertical_unit: of the heights, whatever the file says; None: as it says.
+    """
+
+    band: int = 1
+    nodata: tuple[float, ...] = ()
+    vertical_unit: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodata", tuple(float(v) for v in self.nodata))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For records in JSON; `Reading(**...)` reads it back."""
+        return asdict(self) | {"nodata": list(self.nodata)}
+
+
+AS_DECLARED = Reading()
 
 
 def read_geotiff(
@@ -107,8 +163,10 @@ def read_geotiff(
         band: 1-based index of the elevation band.
         nodata: further raw values that mean unknown. Customary fill values (-9999, -32768,
             -3.4e38, …) that the file does not declare are refused unless given here.
-        vertical_unit: unit of the heights where the band declares none ('m', 'ft', 'km', …).
-            Needed only when the horizontal unit is not the metre: otherwise metres are assumed.
+        vertical_unit: unit of the heights ('m', 'ft', 'km', …), whatever the file says. Needed
+            where the band's unit differs from that of the CRS (its vertical part, or else its
+            horizontal unit), and where the file declares none and the horizontal unit is not the
+            metre. Without a CRS and a declared unit metres are assumed.
         name: name of the terrain; the file's stem, or the exported name, by default.
 
     Raises:
@@ -170,12 +228,15 @@ def _losses_are_faults() -> Iterator[None]:
     cut, and with it units, names, scales or nodata.
     """
     losses: list[str] = []
+    unresolved: list[str] = []
 
     class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             text = record.getMessage()
             if record.thread == thread and _LOSS.search(text):
                 losses.append(text)
+            elif record.thread == thread and _UNRESOLVED.search(text):
+                unresolved.append(text)
 
     thread = threading.get_ident()
     log = logging.getLogger("rasterio._env")  # where rasterio sends GDAL's warnings
@@ -187,6 +248,10 @@ def _losses_are_faults() -> Iterator[None]:
         log.removeHandler(collector)
     if losses:
         raise TerrainError(f"truncated or damaged: {losses[0]}")
+    if unresolved:
+        raise TerrainError(
+            f"its CRS cannot be resolved, so its units are not known: {unresolved[0]}"
+        )
 
 
 # ---------------------------------------------------------------------------------------- reading
@@ -206,8 +271,9 @@ def _read(
             f"{source.width} x {source.height} cells x {source.count} bands are more than"
             f" {MAX_CELLS}: crop the file first"
         )
+    _check_no_colour(source, band)
     horizontal_m = _horizontal_unit_m(source.crs)
-    vertical_m = _vertical_unit_m(source.units[band - 1], vertical_unit, horizontal_m)
+    vertical_m = _vertical_unit_m(source.units[band - 1], vertical_unit, source.crs, horizontal_m)
     extra = np.atleast_1d([] if nodata is None else nodata).astype(np.float64)
 
     masks = [i for i in source.indexes if i != band and _is_mask(source, i)]
@@ -280,7 +346,7 @@ def _heights_m(
         value = float(raw[suspect][0])
         raise TerrainError(
             f"{int(suspect.sum())} cell(s) hold {value!r} or the like, which is no height but"
-            f" is not declared as nodata: pass nodata={value!r} to read them as unknown"
+            f" is not declared as nodata: pass nodata={value!r} (--nodata) to read them as unknown"
         )
     return heights
 
@@ -292,9 +358,25 @@ def _is_mask(source: Any, band: int) -> bool:
     return label == "mask" or label.startswith("valid")
 
 
+def _check_no_colour(source: Any, band: int) -> None:
+    """Refuse a picture: colours would be read as metres."""
+    meaning = source.colorinterp[band - 1]
+    if meaning in _COLOURS:
+        raise TerrainError(
+            f"band {band} is the colour {meaning.name!r} of a picture, not heights: give a raster"
+            " of heights, or the number of its band of heights"
+        )
+    values = [i for i in source.indexes if not _is_mask(source, i)]
+    if len(values) >= 3 and all(source.dtypes[i - 1] == "uint8" for i in values):
+        raise TerrainError(
+            f"{len(values)} bands of uint8 are a picture, not heights: give a raster of heights"
+        )
+
+
 def _horizontal_unit_m(crs: Any) -> float:
     if not crs:
         return 1.0
+    _check_database()
     if crs.is_geographic:
         raise TerrainError(
             "coordinates are degrees: reproject to a projected CRS in metres first,"
@@ -307,19 +389,93 @@ def _horizontal_unit_m(crs: Any) -> float:
     return float(factor)
 
 
-def _vertical_unit_m(declared: str | None, given: str | None, horizontal_m: float) -> float:
-    unit = declared or given
-    if unit is None:
+def _check_database() -> None:
+    """Refuse to go by a CRS where PROJ's database is missing: GDAL then takes feet for metres.
+
+    It says so in a warning at most, which a program may have turned off, so it is tried.
+    """
+    try:
+        factor = CRS.from_epsg(_FOOT_EPSG).units_factor[1]
+    except CRSError:
+        factor = math.nan
+    if abs(factor / _FOOT_M - 1.0) < _UNIT_TOLERANCE:
+        return
+    named = [f"{k}={os.environ[k]}" for k in ("PROJ_DATA", "PROJ_LIB") if k in os.environ]
+    raise TerrainError(
+        "its CRS cannot be resolved, so the unit of its coordinates is not known: the database of"
+        f" PROJ was not found or is of another version ({', '.join(named) or 'proj.db'});"
+        " unset PROJ_DATA and PROJ_LIB to use the one that comes with rasterio"
+    )
+
+
+def _vertical_unit_m(
+    declared: str | None, given: str | None, crs: Any, horizontal_m: float
+) -> float:
+    if given is not None:
+        return _unit_m(given)
+    of_crs = _vertical_unit_of(crs)
+    if declared is None:
+        if of_crs is not None:
+            return of_crs[1]
         if horizontal_m != 1.0:
             raise TerrainError(
                 "the map is not in metres and the elevation band declares no unit:"
-                " pass vertical_unit='m' or 'ft'"
+                " pass vertical_unit='m' or 'ft' (--vertical-unit)"
             )
         return 1.0
+    factor = _unit_m(declared)
+    if crs:
+        name, expected = of_crs or (str(crs.units_factor[0]), horizontal_m)
+        if abs(factor / expected - 1.0) > _UNIT_TOLERANCE:
+            part = "vertical" if of_crs else "horizontal"
+            raise TerrainError(
+                f"the elevation band is in {declared!r}, but the {part} unit of the CRS is"
+                f" {name!r}: pass vertical_unit={declared!r} or {name!r} (--vertical-unit),"
+                " whichever the heights are in"
+            )
+    return factor
+
+
+def _unit_m(unit: str) -> float:
     factor = _UNIT_M.get(unit.strip().lower())
     if factor is None:
         raise TerrainError(f"unknown unit of height {unit!r}; known are {', '.join(_UNIT_M)}")
     return factor
+
+
+def _vertical_unit_of(crs: Any) -> tuple[str, float] | None:
+    """Name and metres of the unit that a CRS gives heights in; None where it says nothing of them.
+
+    Raises:
+        TerrainError: it counts depths, or its definition cannot be written as PROJJSON.
+    """
+    if not crs:
+        return None
+    try:
+        axes = list(_axes(crs.to_dict(projjson=True)))
+    except CRSError as fault:
+        raise TerrainError(f"the CRS cannot be resolved: {fault}") from fault
+    for axis in axes:
+        if axis.get("direction") == "down":
+            raise TerrainError("the CRS counts depths, not heights: turn the sign of the map first")
+        if axis.get("direction") == "up":
+            unit = axis.get("unit", "metre")
+            if isinstance(unit, str):
+                return unit, _unit_m(unit)
+            return str(unit["name"]), float(unit["conversion_factor"])
+    return None
+
+
+def _axes(node: Any) -> Iterator[dict[str, Any]]:
+    """Axes of a CRS and its components in PROJJSON, without those of the CRS it is derived from."""
+    if isinstance(node, dict):
+        if "direction" in node:
+            yield node
+        for key in ("source_crs", "components", "coordinate_system", "axis"):
+            yield from _axes(node.get(key))
+    elif isinstance(node, list):
+        for part in node:
+            yield from _axes(part)
 
 
 Bands = dict[str, NDArray[np.float64]]

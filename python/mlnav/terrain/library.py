@@ -8,10 +8,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from mlnav.io import shipped_folder
-from mlnav.terrain.geotiff import read_geotiff
+from mlnav.terrain.geotiff import AS_DECLARED, Reading, read_geotiff
 from mlnav.terrain.recipes import (
     Recipe,
     benchmark_class,
+    class_name,
     generate,
     parse_class,
     parse_recipe,
@@ -53,7 +54,21 @@ def shipped_recipe(name: str) -> Recipe:
     return parse_recipe(text, name=name)
 
 
-def load(spec: str | os.PathLike[str], seed: int | None = None) -> Terrain:
+def canonical(spec: str) -> str:
+    """The one name of a terrain, as seeds, records and reports have it.
+
+    Classes are named as by `class_name`, files without `./` and doubled slashes. Whether there is
+    such a terrain is not asked.
+    """
+    if Path(spec).suffix.lower() in (*_GEOTIFF, *_RECIPE):
+        return str(Path(spec))
+    slope_and_cfa = parse_class(spec)
+    return spec if slope_and_cfa is None else class_name(*slope_and_cfa)
+
+
+def load(
+    spec: str | os.PathLike[str], seed: int | None = None, reading: Reading = AS_DECLARED
+) -> Terrain:
     """The terrain that ``spec`` names.
 
     Args:
@@ -61,6 +76,7 @@ def load(spec: str | os.PathLike[str], seed: int | None = None) -> Terrain:
             recipe ("demo"), or a campaign class, slope in degrees and CFA ("10/.07").
         seed: for recipes and classes; the recipe's own, or 0 for a class, by default. GeoTIFFs
             do not depend on it.
+        reading: how to read a GeoTIFF that says too little; nothing else takes it.
 
     Raises:
         TerrainError: nothing of these; the message says what was tried.
@@ -68,7 +84,14 @@ def load(spec: str | os.PathLike[str], seed: int | None = None) -> Terrain:
     text = os.fspath(spec)
     suffix = Path(text).suffix.lower()
     if suffix in _GEOTIFF:
-        return read_geotiff(text)
+        return read_geotiff(
+            text,
+            band=reading.band,
+            nodata=reading.nodata,
+            vertical_unit=reading.vertical_unit,
+        )
+    if reading != AS_DECLARED:
+        raise TerrainError(f"{text}: band, nodata and vertical unit are of GeoTIFFs")
     if suffix in _RECIPE:
         return generate(read_recipe(text), seed)
     slope_and_cfa = parse_class(text)

@@ -457,6 +457,21 @@ def parse_class(text: str) -> tuple[float, float] | None:
     return (float(match[1]), float(match[2])) if match else None
 
 
+def class_name(slope_deg: float, cfa: float) -> str:
+    """The one name of a class, "10/.07": of `10/.10`, `10/0.1` and `10.0/.100` the first.
+
+    Seeds and records go by names, so a ground must not have two. The slope is as short as it can
+    be; the cover has at least two digits and no zero before the point.
+    """
+    slope = np.format_float_positional(slope_deg, trim="-")
+    return f"{slope}/{cover_text(cfa)}"
+
+
+def cover_text(cfa: float) -> str:
+    """A rock cover as names have it: .07, .10, .125; 0 for none."""
+    return np.format_float_positional(cfa, min_digits=2).removeprefix("0") if cfa else "0"
+
+
 def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
     """The campaign class of a slope and a rock abundance.
 
@@ -479,7 +494,7 @@ def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
         )
     except ValidationError as faults:
         reason = "; ".join(f"{e['loc'][-1]}: {e['msg']}" for e in faults.errors())
-        raise TerrainError(f"no class {slope_deg:g}/{cfa:g}: {reason}") from faults
+        raise TerrainError(f"no class {class_name(slope_deg, cfa)}: {reason}") from faults
 
 
 def benchmark_class(slope_deg: float, cfa: float, seed: int) -> Terrain:

@@ -18,6 +18,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mlnav.core import as_array
+
 HeightArray = NDArray[np.float32]
 Point = tuple[float, float]
 
@@ -38,7 +40,7 @@ class Terrain:
 
     Attributes:
         z: heights [m], float32, shape (ny, nx), C-contiguous, read-only; NaN is unknown. Any real
-            2-D array is accepted and copied.
+            2-D array is accepted and copied; masked entries become unknown.
         resolution_m: edge of a square cell [m].
         origin_m: (x, y) of the centre of cell (0, 0), local frame [m].
         datum: (dx, dy, dz) [m], float64: what was subtracted from the source's x, y, z to get the
@@ -208,7 +210,7 @@ class Terrain:
         Raises:
             TerrainError: the shape differs or the heights are faulty.
         """
-        heights = np.asarray(z)
+        heights = as_array(z)
         if heights.shape != self.shape:
             raise TerrainError(f"heights have shape {heights.shape}, the map has {self.shape}")
         return replace(self, z=heights)
@@ -227,13 +229,13 @@ class Terrain:
 
     def _fractional(self, x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Column and row coordinates in cells, 0 at the centre of cell (0, 0); float64."""
-        u = (np.asarray(x, np.float64) - self.origin_m[0]) / self.resolution_m
-        v = (np.asarray(y, np.float64) - self.origin_m[1]) / self.resolution_m
+        u = (np.asarray(as_array(x), np.float64) - self.origin_m[0]) / self.resolution_m
+        v = (np.asarray(as_array(y), np.float64) - self.origin_m[1]) / self.resolution_m
         return u, v
 
 
 def _validated_heights(raw: ArrayLike) -> HeightArray:
-    source = np.asarray(raw)
+    source = as_array(raw)
     if source.ndim != 2:
         raise TerrainError(f"heights must be a 2-D grid, got {source.ndim} dimension(s)")
     if source.size == 0:
@@ -256,7 +258,7 @@ def _validated_heights(raw: ArrayLike) -> HeightArray:
 
 
 def _layer(name: str, raw: ArrayLike, shape: tuple[int, ...]) -> HeightArray:
-    layer = np.array(raw, np.float32, order="C", copy=True)
+    layer = np.array(as_array(raw), np.float32, order="C", copy=True)
     if layer.shape != shape:
         raise TerrainError(f"layer {name!r} has shape {layer.shape}, the map has {shape}")
     layer.setflags(write=False)

@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from mlnav import _core
 from mlnav.core import HeightMap
+from mlnav.sim.cells import fine_enough
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.relief import draw_relief
@@ -42,6 +43,7 @@ def terrain_statistics(terrain: Terrain) -> dict[str, Any]:
         "sha256": terrain.sha256,
         "cells": [terrain.shape[1], terrain.shape[0]],
         "resolution_m": terrain.resolution_m,
+        "fine_enough": fine_enough(terrain.resolution_m),
         "extent_m": {"x": [x_min, x_max], "y": [y_min, y_max]},
         "datum_m": list(terrain.datum),
         "height_m": {"min": float(known.min()), "max": float(known.max())},
