@@ -671,7 +671,8 @@ class PyEnavPlanner {
     request.goal_tolerance_m = goal_tolerance_m;
     request.ace_budget = ace_budget;
     Array<std::uint8_t> keep_out_holder;
-    request.keep_out = keep_out_data(keep_out, grid->view, &keep_out_holder);
+    request.keep_out = {keep_out_data(keep_out, grid->view, &keep_out_holder), grid->view.nx,
+                        grid->view.ny};
     Risk given;
     if (!risk.is_none()) {
       given = Risk(risk, risk_resolution_m, risk_origin_m);

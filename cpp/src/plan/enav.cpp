@@ -94,7 +94,8 @@ std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
   return Arena::kAlignment + PathTree::memory_required(tree) +
          Arena::cost<Visit>(size_of(config.memory_poses)) +
          Arena::cost<Failure>(size_of(config.memory_failures)) + 6 * Arena::cost<float>(coarse) +
-         2 * Arena::cost<std::int32_t>(coarse) + Arena::cost<double>(max_costmap_scratch(config)) +
+         Arena::cost<std::uint8_t>(coarse) + 2 * Arena::cost<std::int32_t>(coarse) +
+         Arena::cost<double>(max_costmap_scratch(config)) +
          Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
          Arena::cost<Branch>(turns * arcs) + Arena::cost<float>(paths) +
          Arena::cost<std::int32_t>(paths) + Arena::cost<OpenPose>(PlanResult::kMaxPathPoses) +
@@ -125,6 +126,7 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
   take(&costmap_.tilt_rad, coarse);
   take(&costmap_.roughness_m, coarse);
   take(&cost_with_memory_, coarse);
+  take(&beside_zone_, coarse);
   take(&extra_to_go_, coarse);
   take(&cost_to_go_, coarse);
   take(&to_go_scratch_.heap, coarse);
@@ -143,6 +145,7 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
   for (int i = 0; i < tree_.paths(); ++i) path_cost_[i] = INFINITY;
   arena_used_ = arena->used_bytes();
   checker_ = checker;
+  outline_ = rover_outline(checker->model());
   reset();
   return {};
 }
@@ -178,6 +181,10 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
   }
   if (!(request.goal_tolerance_m > 0.0 && std::isfinite(request.goal_tolerance_m))) {
     return Status::kGoalToleranceBad;
+  }
+  const KeepOutMask& zones = request.keep_out;
+  if (zones.cells != nullptr && (zones.nx != map.nx || zones.ny != map.ny)) {
+    return Status::kKeepOutBadShape;
   }
   if (request.risk != nullptr) {
     status = refuse_risk(*request.risk);
@@ -239,10 +246,7 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
       return Status::kOk;
     }
     Reasons reasons = 0;
-    CellIndex cell;
-    cell_of(request.map, request.pose.x_m, request.pose.y_m, &cell);
-    const std::size_t at = size_of(cell.iy) * size_of(request.map.nx) + size_of(cell.ix);
-    if (request.keep_out != nullptr && request.keep_out[at] != 0) {
+    if (touches(request.keep_out, request.map, request.pose, outline_)) {
       reasons = kKeepOutZone;
     } else {
       ++telemetry.ace_evaluations;
@@ -298,10 +302,50 @@ void EnavPlanner::add_visits() noexcept {
 
 void EnavPlanner::build_costs(Telemetry* telemetry) noexcept {
   const StageTimer timer(request_.clock, &telemetry->stage_s[kStageCostmap]);
-  build_costmap(request_.map, request_.keep_out, config_.costmap, scratch_, &costmap_);
+  build_costmap(request_.map, request_.keep_out.cells, config_.costmap, scratch_, &costmap_);
   const int cells = costmap_.grid.cells();
   for (int i = 0; i < cells; ++i) cost_with_memory_[i] = costmap_.cost_per_m[i];
   add_visits();
+  add_zone_margin();
+}
+
+// Per metre where the rover's origin has no room beside a zone. Cost-to-go then leads round gaps that are too
+// narrow. It is not infinite: cells are coarse, and a start, a goal or the only way may lie just beside a zone.
+constexpr float kBesideZone_per_m = 20.0F;
+
+void EnavPlanner::add_zone_margin() noexcept {
+  const CoarseGrid& grid = costmap_.grid;
+  std::memset(beside_zone_, 0, size_of(grid.cells()));
+  const KeepOutMask& zones = request_.keep_out;
+  if (zones.cells == nullptr) return;
+  const int k = config_.costmap.coarsening;
+  const double radius = outline_.inscribed_m() / grid.resolution_m;
+  const int reach = static_cast<int>(std::min(radius, 1.0 * std::max(grid.nx, grid.ny)));
+  int last = -1;  // a coarse cell holds many cells: most of them are done already
+  for (int iy = 0; iy < zones.ny; ++iy) {
+    const std::uint8_t* const row = zones.cells + size_of(iy) * size_of(zones.nx);
+    for (int ix = 0; ix < zones.nx; ++ix) {
+      if (row[ix] == 0) continue;
+      const int cx = ix / k;
+      const int cy = iy / k;
+      const int cell = cy * grid.nx + cx;
+      constexpr std::uint8_t kSpread = 2;
+      if (cell == last || beside_zone_[cell] == kSpread) continue;
+      last = cell;
+      for (int y = std::max(cy - reach, 0); y <= std::min(cy + reach, grid.ny - 1); ++y) {
+        for (int x = std::max(cx - reach, 0); x <= std::min(cx + reach, grid.nx - 1); ++x) {
+          const double dx = x - cx;
+          const double dy = y - cy;
+          std::uint8_t& beside = beside_zone_[y * grid.nx + x];
+          if (beside == 0 && dx * dx + dy * dy <= radius * radius) beside = 1;
+        }
+      }
+      beside_zone_[cell] = kSpread;
+    }
+  }
+  for (int i = 0; i < grid.cells(); ++i) {
+    if (beside_zone_[i] != 0) cost_with_memory_[i] += kBesideZone_per_m;
+  }
 }
 
 void EnavPlanner::use_risk(const RiskView& risk, Telemetry* telemetry) noexcept {
@@ -329,7 +373,7 @@ double EnavPlanner::typical_cost_per_m() const noexcept {
   for (int i = 0; i < costmap_.grid.cells(); ++i) {
     double cost = static_cast<double>(cost_with_memory_[i]);
     if (has_risk_) cost += static_cast<double>(extra_to_go_[i]);
-    if (!std::isfinite(cost)) continue;
+    if (!std::isfinite(cost) || beside_zone_[i] != 0) continue;
     sum += cost;
     ++count;
   }
@@ -489,18 +533,38 @@ int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {
   return count;
 }
 
+bool EnavPlanner::enters_zone(int pose_id) const noexcept {
+  if (request_.keep_out.cells == nullptr) return false;
+  const Pose2& start = request_.pose;
+  if (pose_id < tree_.turn_poses()) {
+    const double to = tree_.turn_pose_angle_rad(pose_id);
+    const double before = pose_id > 0 ? tree_.turn_pose_angle_rad(pose_id - 1) : 0.0;
+    const double from = before * to > 0.0 ? before : 0.0;  // the first on its side: from the start
+    return touches(request_.keep_out, request_.map,
+                   {start.x_m, start.y_m, start.heading_rad + 0.5 * (from + to)},
+                   swept_by_turn(outline_, to - from));
+  }
+  const int steps = tree_.poses_per_arc();
+  int branch = (pose_id - tree_.turn_poses()) / steps;
+  const int step = (pose_id - tree_.turn_poses()) % steps;
+  const bool second = branch >= tree_.first_arcs();
+  if (second) branch -= tree_.first_arcs();
+  const int arcs = tree_.curvatures();
+  const Branch& from = second ? first_ends_[branch / arcs] : turns_[branch / arcs];
+  const double curvature = config_.tree.curvature_per_m[branch % arcs];
+  const double length = config_.tree.ace_step_m;
+  return touches(
+      request_.keep_out, request_.map,
+      along_arc(Pose2{from.x_m, from.y_m, from.heading_rad}, curvature, (step + 0.5) * length),
+      swept_by_arc(outline_, curvature, length));
+}
+
 bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
   if (verdict_[pose_id] != kNotEvaluated) return verdict_[pose_id] == kPassed;
-  const Pose2 pose = pose_of(pose_id);
   Reasons reasons = 0;
-  if (request_.keep_out != nullptr) {
-    CellIndex cell;
-    if (cell_of(request_.map, pose.x_m, pose.y_m, &cell) &&
-        request_.keep_out[size_of(cell.iy) * size_of(request_.map.nx) + size_of(cell.ix)] != 0) {
-      reasons = kKeepOutZone;
-    }
-  }
-  if (reasons == 0) {
+  if (enters_zone(pose_id)) {
+    reasons = kKeepOutZone;
+  } else {
     if (request_.ace_budget >= 0 && telemetry->ace_evaluations >= request_.ace_budget) {
       budget_spent_ = true;
       return false;

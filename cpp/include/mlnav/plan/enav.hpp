@@ -109,6 +109,9 @@ class EnavPlanner final : public Planner {
   void add_visits() noexcept;
   void build_costs(Telemetry* telemetry) noexcept;
   void use_risk(const RiskView& risk, Telemetry* telemetry) noexcept;
+  void add_zone_margin() noexcept;
+  // Whether the outline touches a zone on the way to a pose from the one before it, or there.
+  bool enters_zone(int pose_id) const noexcept;
   double typical_cost_per_m() const noexcept;
   // Cost-to-go, then every candidate's cost, then the list of them.
   void rank(Telemetry* telemetry) noexcept;
@@ -137,6 +140,7 @@ class EnavPlanner final : public Planner {
 
   EnavConfig config_;
   AceChecker* checker_ = nullptr;
+  RoverOutline outline_;
   PathTree tree_;
   std::size_t arena_used_ = 0;
 
@@ -160,6 +164,7 @@ class EnavPlanner final : public Planner {
   Costmap costmap_{};
   double* scratch_ = nullptr;
   float* cost_with_memory_ = nullptr;
+  std::uint8_t* beside_zone_ = nullptr;  // coarse cells that the rover's origin cannot be in
   float* extra_to_go_ = nullptr;
   float* cost_to_go_ = nullptr;
   CostToGoScratch to_go_scratch_;

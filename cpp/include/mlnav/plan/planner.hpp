@@ -6,6 +6,7 @@
 
 #include "mlnav/ground/grid.hpp"
 #include "mlnav/plan/telemetry.hpp"
+#include "mlnav/search/keep_out.hpp"
 #include "mlnav/search/risk.hpp"
 
 namespace mlnav {
@@ -25,10 +26,10 @@ struct PlanRequest {
   double standing_curvature_per_m = 0.0;  // its wheels stand steered for this (see Stance)
   Point2 goal;                            // inside the map or not
   double goal_tolerance_m = 1.0;
-  const RiskView* risk = nullptr;          // optional heuristic
-  RiskSource risk_source;                  // optional, not asked where `risk` is given
-  const std::uint8_t* keep_out = nullptr;  // optional, map's shape, nonzero = forbidden
-  std::int64_t ace_budget = -1;  // checker calls this cycle may spend; negative: unlimited
+  const RiskView* risk = nullptr;  // optional heuristic
+  RiskSource risk_source;          // optional, not asked where `risk` is given
+  KeepOutMask keep_out;            // optional, of the map's shape: for the whole outline
+  std::int64_t ace_budget = -1;    // checker calls this cycle may spend; negative: unlimited
   Clock clock;
 };
 
