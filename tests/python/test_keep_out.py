@@ -26,7 +26,7 @@ def flat(width_m: float = 30.0, height_m: float = 24.0, resolution_m: float = 0.
     return Terrain(np.zeros(shape), resolution_m, (resolution_m / 2, resolution_m / 2), name="flat")
 
 
-# ------------------------------------------------------------------- the outline, independently
+# ----------------------------------------------------------------------- the outline, independently
 
 
 def outline(rover: Rover) -> F64:
@@ -121,7 +121,7 @@ def assert_kept_out(result: TraverseResult, polygons: list[F64]) -> None:
         assert not overlaps(rectangles, polygon).any()
 
 
-# ------------------------------------------------------------------------------------- the whole way
+# ------------------------------------------------------------------------------------ the whole way
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
@@ -190,7 +190,7 @@ def test_gaps_narrower_than_the_rover_are_driven_round() -> None:
     assert result.driven_m < 27.0, "straight there and round the end of the upper wall is 23 m"
 
 
-# ----------------------------------------------------------------------------------------- the start
+# ---------------------------------------------------------------------------------------- the start
 
 
 @pytest.mark.parametrize(
