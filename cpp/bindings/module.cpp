@@ -88,6 +88,8 @@ const char* explain(Status status) {
       return "wheel heights beyond the linkage";
     case Status::kViewpointBelowGround:
       return "the viewpoint is not above the ground that it is over";
+    case Status::kCostMapBadShape:
+      return "cost_grid does not have the shape, resolution and origin of the grid";
   }
   return "";
 }
@@ -661,11 +663,12 @@ class PyEnavPlanner {
                     const py::object& risk, double risk_resolution_m,
                     std::tuple<double, double> risk_origin_m, const py::object& keep_out,
                     std::int64_t ace_budget, double standing_curvature_per_m,
-                    py::object risk_source) {
+                    py::object risk_source, std::shared_ptr<Grid> cost_grid) {
     const Checker::Lease lease(*checker_);
     PlanRequest request;
     request.standing_curvature_per_m = standing_curvature_per_m;
     request.map = grid->view;
+    if (cost_grid != nullptr) request.cost_map = cost_grid->view;
     request.pose = {std::get<0>(pose), std::get<1>(pose), std::get<2>(pose)};
     request.goal = {std::get<0>(goal), std::get<1>(goal)};
     request.goal_tolerance_m = goal_tolerance_m;
@@ -730,20 +733,10 @@ class PyEnavPlanner {
   py::array path_verdicts() const {
     const int paths = planner_.tree().paths();
     Array<std::uint8_t> out(paths);
-    std::int32_t ids[PlanResult::kMaxPathPoses];
     for (int path = 0; path < paths; ++path) {
-      std::uint8_t verdict = 3;
-      if (std::isfinite(planner_.path_cost(path))) {
-        bool failed = false;
-        bool open = false;
-        const int count = planner_.path_pose_ids(path, ids);
-        for (int i = 0; i < count; ++i) {
-          failed |= planner_.pose_verdict(ids[i]) == EnavPlanner::kFailed;
-          open |= planner_.pose_verdict(ids[i]) == EnavPlanner::kNotEvaluated;
-        }
-        verdict = failed ? 2 : open ? 0 : 1;
-      }
-      out.mutable_data()[path] = verdict;
+      constexpr std::uint8_t kUnranked = 3;
+      const std::uint8_t verdict = planner_.path_verdict(path);
+      out.mutable_data()[path] = std::isfinite(planner_.path_cost(path)) ? verdict : kUnranked;
     }
     return out;
   }
@@ -1023,7 +1016,8 @@ PYBIND11_MODULE(_core, m) {
            py::arg("goal_tolerance_m") = 1.0, py::arg("risk") = py::none(),
            py::arg("risk_resolution_m") = 0.0, py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0),
            py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1,
-           py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none())
+           py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none(),
+           py::arg("cost_grid") = py::none())
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
       .def_property_readonly("tree", &PyEnavPlanner::tree)
       .def("path_costs", &PyEnavPlanner::path_costs)

@@ -202,9 +202,8 @@ inline bool same_pose(const Pose2& a, const Pose2& b) {
 
 // Whether the rover touches a zone on its way from one pose of a path to the next, or there. Headings as the
 // planner counts them, not wrapped.
-inline bool kept_out(const PlanRequest& request, const RoverModel& model, double ace_step_m,
+inline bool kept_out(const PlanRequest& request, const RoverOutline& outline, double ace_step_m,
                      const Pose2& from, const Pose2& to) {
-  const RoverOutline outline = rover_outline(model);
   const double turned = to.heading_rad - from.heading_rad;
   Pose2 middle{from.x_m, from.y_m, from.heading_rad + 0.5 * turned};
   if (from.x_m == to.x_m && from.y_m == to.y_m) {
@@ -263,14 +262,14 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   ASSERT_GE(count, 2);
   ASSERT_LE(count, PlanResult::kMaxPathPoses);
   ASSERT_EQ(judge->set_map(request.map), Status::kOk);
+  const RoverOutline outline = rover_outline(judge->model());
   for (int i = 0; i < count; ++i) {
     const AceReport report = judge->report({result.path[i].pose, result.path[i].curvature_per_m});
     ASSERT_TRUE(report.safe) << "pose " << i << " of " << count << ", reasons " << report.reasons;
     ASSERT_EQ(report.reasons, 0);
     const double step = config.tree.ace_step_m;
     const Pose2& from = result.path[std::max(i - 1, 0)].pose;
-    const RoverModel& model = judge->model();
-    ASSERT_FALSE(i > 0 && kept_out(request, model, step, from, result.path[i].pose));
+    ASSERT_FALSE(i > 0 && kept_out(request, outline, step, from, result.path[i].pose));
   }
 
   // It starts where the rover is and goes on without a gap: first turning, then along arcs.
@@ -511,20 +510,47 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
                                 AceChecker* judge, int last_turn_sign, const Price& price = {}) {
   const EnavConfig& config = planner.config();
   EXPECT_EQ(judge->set_map(request.map), Status::kOk);
+  const RoverOutline outline = rover_outline(judge->model());
+  const auto reasons_at = [&](const std::vector<Pose2>& poses, std::size_t i) {
+    const Pose2& from = i == 0 ? request.pose : poses[i - 1];
+    Reasons reasons = 0;
+    if (kept_out(request, outline, config.tree.ace_step_m, from, poses[i])) {
+      reasons = kKeepOutZone;
+    } else if (!judge->is_safe(poses[i], &reasons) && reasons == 0) {
+      reasons = kBadPose;
+    }
+    return reasons;
+  };
   // How many poses of a path pass one after the other.
   const auto passing = [&](const std::vector<Pose2>& poses) {
-    const Pose2* from = &request.pose;
     std::size_t count = 0;
-    for (const Pose2& pose : poses) {
-      Reasons reasons;
-      if (kept_out(request, judge->model(), config.tree.ace_step_m, *from, pose) ||
-          !judge->is_safe(pose, &reasons)) {
-        break;
-      }
-      from = &pose;
-      ++count;
-    }
+    while (count < poses.size() && reasons_at(poses, count) == 0) ++count;
     return count;
+  };
+  // Whether each pose passes, or is unseen and beyond the commitment.
+  const auto whole = [&](const std::vector<Pose2>& poses) {
+    std::size_t committed = 0;
+    const auto turned = [&](const Pose2& p) {
+      return std::fabs(p.heading_rad - request.pose.heading_rad);
+    };
+    const auto stands = [&](const Pose2& p) {
+      return p.x_m == request.pose.x_m && p.y_m == request.pose.y_m;
+    };
+    if (stands(poses[0])) {
+      while (committed < poses.size() && stands(poses[committed]) &&
+             turned(poses[committed]) <= config.commit_turn_rad + 1e-9) {
+        ++committed;
+      }
+      committed = std::max<std::size_t>(committed, 1);
+    } else {
+      committed =
+          static_cast<std::size_t>(std::lround(config.commit_length_m / config.tree.ace_step_m));
+    }
+    for (std::size_t i = 0; i < poses.size(); ++i) {
+      const Reasons reasons = reasons_at(poses, i);
+      if (reasons != 0 && !(reasons == kUnknown && i >= committed)) return false;
+    }
+    return true;
   };
   std::vector<int> order;
   for (int path = 0; path < planner.tree().paths(); ++path) {
@@ -534,8 +560,8 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
                    [&](int a, int b) { return planner.path_cost(a) < planner.path_cost(b); });
   for (const int path : order) {
     const std::vector<Pose2> poses = naive_path(request, config, path);
-    if (passing(poses) == poses.size()) {
-      return {path, false, poses.size(), static_cast<double>(planner.path_cost(path))};
+    if (whole(poses)) {
+      return {path, false, passing(poses), static_cast<double>(planner.path_cost(path))};
     }
   }
   NaiveChoice best;

@@ -258,6 +258,7 @@ class EnavPlanner:
         ace_budget: int = -1,
         standing_curvature_per_m: float = 0.0,  # how the wheels stand; inf: turning in place
         risk_source: Callable[[], tuple[F32, float, tuple[float, float]] | None] | None = None,
+        cost_grid: Grid | None = None,  # of the grid's frame
     ) -> PlanResult:
         """One cycle. `risk_source` is for heuristics that cost too much for every cycle.
 
@@ -266,6 +267,8 @@ class EnavPlanner:
         use: the cycle goes on without. So it does when the source raises; the exception is raised
         again when the cycle is over. Within it the planner and its checker are in use: neither
         `plan` nor `Checker.set_map` can be called on them.
+
+        Costs are those of `cost_grid`, whose heights may be guesses. The checker sees `grid` alone.
         """
     @property
     def memory_bytes(self) -> int: ...

@@ -182,6 +182,12 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
   if (!(request.goal_tolerance_m > 0.0 && std::isfinite(request.goal_tolerance_m))) {
     return Status::kGoalToleranceBad;
   }
+  const GridView& guess = request.cost_map;
+  if (guess.z != nullptr &&
+      (guess.nx != map.nx || guess.ny != map.ny || guess.resolution_m != map.resolution_m ||
+       guess.origin_x_m != map.origin_x_m || guess.origin_y_m != map.origin_y_m)) {
+    return Status::kCostMapBadShape;
+  }
   const KeepOutMask& zones = request.keep_out;
   if (zones.cells != nullptr && (zones.nx != map.nx || zones.ny != map.ny)) {
     return Status::kKeepOutBadShape;
@@ -190,7 +196,8 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
     status = refuse_risk(*request.risk);
     if (status != Status::kOk) return status;
   }
-  return validate(map);
+  status = validate(map);
+  return status == Status::kOk && guess.z != nullptr ? validate(guess) : status;
 }
 
 Status EnavPlanner::refuse_risk(const RiskView& risk) const noexcept {
@@ -302,7 +309,8 @@ void EnavPlanner::add_visits() noexcept {
 
 void EnavPlanner::build_costs(Telemetry* telemetry) noexcept {
   const StageTimer timer(request_.clock, &telemetry->stage_s[kStageCostmap]);
-  build_costmap(request_.map, request_.keep_out.cells, config_.costmap, scratch_, &costmap_);
+  const GridView& heights = request_.cost_map.z != nullptr ? request_.cost_map : request_.map;
+  build_costmap(heights, request_.keep_out.cells, config_.costmap, scratch_, &costmap_);
   const int cells = costmap_.grid.cells();
   for (int i = 0; i < cells; ++i) cost_with_memory_[i] = costmap_.cost_per_m[i];
   add_visits();
@@ -559,6 +567,34 @@ bool EnavPlanner::enters_zone(int pose_id) const noexcept {
       swept_by_arc(outline_, curvature, length));
 }
 
+EnavPlanner::Verdict EnavPlanner::path_verdict(int path) const noexcept {
+  std::int32_t ids[PlanResult::kMaxPathPoses];
+  const int count = path_pose_ids(path, ids);
+  const int committed = committed_poses(path, ids, count);
+  bool open = false;
+  for (int i = 0; i < count; ++i) {
+    if (rules_out(ids[i], i, committed)) return kFailed;
+    open |= verdict_[ids[i]] == kNotEvaluated;
+  }
+  return open ? kNotEvaluated : kPassed;
+}
+
+int EnavPlanner::committed_poses(int path, const std::int32_t* ids, int count) const noexcept {
+  const int turning = tree_.turn_pose_count(path / (tree_.curvatures() * tree_.curvatures()));
+  if (turning == 0) {
+    const double steps = config_.commit_length_m / config_.tree.ace_step_m;
+    return std::min(count, static_cast<int>(std::floor(steps + 0.5)));
+  }
+  // Up to the last checked pose that is not beyond the commitment: the turn's end, or commit_turn_rad.
+  int committed = 1;
+  for (int i = 0; i < turning; ++i) {
+    if (std::fabs(tree_.turn_pose_angle_rad(ids[i])) <= config_.commit_turn_rad + 1e-9) {
+      committed = i + 1;
+    }
+  }
+  return committed;
+}
+
 bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
   if (verdict_[pose_id] != kNotEvaluated) return verdict_[pose_id] == kPassed;
   Reasons reasons = 0;
@@ -573,7 +609,7 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
     if (!checker_->is_safe(stance_of(pose_id), &reasons) && reasons == 0)
       reasons = kBadPose;  // never trust silence
   }
-  verdict_[pose_id] = reasons == 0 ? kPassed : kFailed;
+  verdict_[pose_id] = reasons == 0 ? kPassed : reasons == kUnknown ? kUnseen : kFailed;
   last_reasons_ = reasons;
   for (int bit = 0; bit < kReasonCount; ++bit) telemetry->rejects[bit] += (reasons >> bit) & 1;
   return reasons == 0;
@@ -583,19 +619,24 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
 // in one alone. 4 of the 11 of the usual tree measured best; 1 and 11 cost more evaluations.
 constexpr double kSharedFirst = 4.0;
 
-// In which order its poses are asked for is no matter of safety: all of them have to pass.
+// Order does not affect safety: no pose may rule the path out, and those before the first unseen one have
+// passed. Poses beyond that one are asked for as well: a hazard that is known there is a reason to go elsewhere.
 bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   std::int32_t ids[PlanResult::kMaxPathPoses];
   const int count = path_pose_ids(path, ids);
+  const int committed = committed_poses(path, ids, count);
   for (int i = 0; i < count; ++i) {
-    if (verdict_[ids[i]] == kFailed) return false;
+    if (rules_out(ids[i], i, committed)) return false;
   }
+  const auto stays = [this, telemetry](int id, int place, int least) {
+    return pose_passes(id, telemetry) || (verdict_[id] == kUnseen && !rules_out(id, place, least));
+  };
   // While a map may still be asked for, what the costmap says is the best guess there is of where the
   // cheapest path fails; the sooner it does, the less was in vain.
   const bool may_ask = request_.risk_source.fill != nullptr && !telemetry->risk_requested;
   if (!config_.riskiest_first || !(has_risk_ || may_ask)) {
     for (int i = 0; i < count; ++i) {
-      if (!pose_passes(ids[i], telemetry)) return false;
+      if (!stays(ids[i], i, committed)) return false;
     }
     return true;
   }
@@ -606,7 +647,7 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
     const double price = has_risk_
                              ? sample_price(risk_, price_, pose.x_m, pose.y_m, pose.heading_rad)
                              : cost_at(pose.x_m, pose.y_m, pose.heading_rad);
-    *end++ = {ids[i] < tree_.second_arc_pose(0) ? kSharedFirst * price : price, ids[i]};
+    *end++ = {ids[i] < tree_.second_arc_pose(0) ? kSharedFirst * price : price, ids[i], i};
   }
   // Ids grow along a path.
   const auto later = [](const OpenPose& a, const OpenPose& b) {
@@ -615,7 +656,8 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   std::make_heap(open_, end, later);
   while (end != open_) {
     std::pop_heap(open_, end, later);
-    if (pose_passes((--end)->id, telemetry)) continue;
+    --end;
+    if (stays(end->id, end->place, committed)) continue;
     if (!budget_spent_) learn_failure(pose_of(end->id));  // else it has no verdict
     return false;
   }
@@ -715,7 +757,8 @@ EnavPlanner::ShortStart EnavPlanner::short_start(int first_arc) const noexcept {
   const float* costs = path_cost_ + first_arc * arcs;
   if (!std::any_of(costs, costs + arcs, [](float cost) { return cost < INFINITY; })) return none;
   const auto may_pass = [this, &start](int id) {
-    if (verdict_[id] == kFailed || (verdict_[id] == kNotEvaluated && budget_spent_)) return false;
+    if (verdict_[id] == kFailed || verdict_[id] == kUnseen) return false;
+    if (verdict_[id] == kNotEvaluated && budget_spent_) return false;
     if (verdict_[id] == kNotEvaluated && start.open_id < 0) start.open_id = id;
     return true;
   };
@@ -767,7 +810,10 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   const int arcs = tree_.curvatures();
   const int turn = path / (arcs * arcs);
   std::int32_t ids[PlanResult::kMaxPathPoses];
-  const int count = std::min(pose_count, path_pose_ids(path, ids));
+  const int whole = path_pose_ids(path, ids);
+  const int committed = committed_poses(path, ids, whole);
+  int count = 0;
+  while (count < std::min(pose_count, whole) && verdict_[ids[count]] == kPassed) ++count;
   result->outcome = Outcome::kPath;
   result->path_index = path;
   result->path_cost = static_cast<double>(path_cost_[path]);
@@ -779,23 +825,15 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   }
   result->telemetry.ace_floor = count + 1;
 
-  const int turning = tree_.turn_pose_count(turn);
-  if (turning > 0) {
-    // The last checked pose that is not beyond the commitment: the turn's end, or commit_turn_rad.
-    int last = 0;
-    for (int i = 0; i < turning; ++i) {
-      if (std::fabs(tree_.turn_pose_angle_rad(ids[i])) <= config_.commit_turn_rad + 1e-9) last = i;
-    }
-    result->commit.turn_rad = tree_.turn_pose_angle_rad(ids[last]);
-    result->commit_end = pose_of(ids[last]);
+  const int last = std::min(committed, count);
+  result->commit_end = result->path[last].pose;
+  if (tree_.turn_pose_count(turn) > 0) {
+    result->commit.turn_rad = tree_.turn_pose_angle_rad(ids[last - 1]);
     last_turn_sign_ = result->commit.turn_rad > 0.0 ? 1 : -1;
     return;
   }
-  const double steps = config_.commit_length_m / config_.tree.ace_step_m;
-  const int committed = std::min(count, static_cast<int>(std::floor(steps + 0.5)));
   result->commit.curvature_per_m = config_.tree.curvature_per_m[path / arcs % arcs];
-  result->commit.length_m = committed * config_.tree.ace_step_m;
-  result->commit_end = result->path[committed].pose;
+  result->commit.length_m = last * config_.tree.ace_step_m;
   last_turn_sign_ = 0;
 }
 

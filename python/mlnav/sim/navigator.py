@@ -102,12 +102,13 @@ class Navigator:
         heuristic, inferences = self.heuristic, self.heuristic.inferences
         settings = self._config.heuristic
         on_demand = settings.policy == "on_failure" and self._may_ask and self._hard_ground == 0
-        risk = None if on_demand else heuristic.risk(local_map, pose)
+        for_costs = local_map.for_costs
+        risk = None if on_demand else heuristic.risk(for_costs, pose)
         predicted = time.perf_counter()
 
         def on_failure() -> tuple[NDArray[np.float32], float, tuple[float, float]] | None:
             nonlocal risk
-            risk = heuristic.risk(local_map, pose)
+            risk = heuristic.risk(for_costs, pose)
             return None if risk is None else (risk.p, risk.resolution_m, risk.origin_m)
 
         budget = self._config.traverse.ace_budget
@@ -123,6 +124,7 @@ class Navigator:
             ace_budget=-1 if budget is None else budget,
             standing_curvature_per_m=steered_per_m,
             risk_source=on_failure if on_demand else None,
+            cost_grid=None if for_costs is local_map else for_costs.grid,
         )
         if result.risk_used and (result.risk_requested or result.paths_tried > 1):
             self._hard_ground = settings.persist_cycles
