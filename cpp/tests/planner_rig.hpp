@@ -527,28 +527,16 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
     while (count < poses.size() && reasons_at(poses, count) == 0) ++count;
     return count;
   };
-  // Whether each pose passes, or is unseen and beyond the commitment.
+  // Whether each pose passes, or is unseen and beyond turn and commitment.
   const auto whole = [&](const std::vector<Pose2>& poses) {
-    std::size_t committed = 0;
-    const auto turned = [&](const Pose2& p) {
-      return std::fabs(p.heading_rad - request.pose.heading_rad);
-    };
-    const auto stands = [&](const Pose2& p) {
+    const auto turning = std::count_if(poses.begin(), poses.end(), [&](const Pose2& p) {
       return p.x_m == request.pose.x_m && p.y_m == request.pose.y_m;
-    };
-    if (stands(poses[0])) {
-      while (committed < poses.size() && stands(poses[committed]) &&
-             turned(poses[committed]) <= config.commit_turn_rad + 1e-9) {
-        ++committed;
-      }
-      committed = std::max<std::size_t>(committed, 1);
-    } else {
-      committed =
-          static_cast<std::size_t>(std::lround(config.commit_length_m / config.tree.ace_step_m));
-    }
+    });
+    const auto needed = static_cast<std::size_t>(
+        turning + std::lround(config.commit_length_m / config.tree.ace_step_m));
     for (std::size_t i = 0; i < poses.size(); ++i) {
       const Reasons reasons = reasons_at(poses, i);
-      if (reasons != 0 && !(reasons == kUnknown && i >= committed)) return false;
+      if (reasons != 0 && !(reasons == kUnknown && i >= needed)) return false;
     }
     return true;
   };

@@ -71,13 +71,10 @@ std::vector<Pose2> failures_of(const Rig& rig) {
     int id = 0;
     while (id < tree.poses() && !rig::same_pose(rig.planner.pose_of(id), pose)) ++id;
     if (id < tree.poses() && rig.planner.pose_verdict(id) == EnavPlanner::kUnseen) {
-      const bool turning = id < tree.turn_poses();
       const int arc_pose = id - tree.turn_poses();
-      const bool committed =
-          turning ? std::fabs(tree.turn_pose_angle_rad(id)) <= config.commit_turn_rad + 1e-9
-                  : arc_pose < tree.curvatures() * tree.poses_per_arc() &&
-                        arc_pose % tree.poses_per_arc() <
-                            std::lround(config.commit_length_m / config.tree.ace_step_m);
+      const bool committed = arc_pose < tree.first_arcs() * tree.poses_per_arc() &&
+                             arc_pose % tree.poses_per_arc() <
+                                 std::lround(config.commit_length_m / config.tree.ace_step_m);
       if (!committed) continue;
     }
     out.push_back(pose);

@@ -570,13 +570,21 @@ bool EnavPlanner::enters_zone(int pose_id) const noexcept {
 EnavPlanner::Verdict EnavPlanner::path_verdict(int path) const noexcept {
   std::int32_t ids[PlanResult::kMaxPathPoses];
   const int count = path_pose_ids(path, ids);
-  const int committed = committed_poses(path, ids, count);
+  const int needed = needed_poses(path, count);
   bool open = false;
   for (int i = 0; i < count; ++i) {
-    if (rules_out(ids[i], i, committed)) return kFailed;
+    if (rules_out(ids[i], i, needed)) return kFailed;
     open |= verdict_[ids[i]] == kNotEvaluated;
   }
   return open ? kNotEvaluated : kPassed;
+}
+
+// After a turn the first commitment along the arc counts as well: a rover that turned towards ground it cannot
+// enter would turn back, for ever.
+int EnavPlanner::needed_poses(int path, int count) const noexcept {
+  const int turning = tree_.turn_pose_count(path / (tree_.curvatures() * tree_.curvatures()));
+  const double steps = config_.commit_length_m / config_.tree.ace_step_m;
+  return std::min(count, turning + static_cast<int>(std::floor(steps + 0.5)));
 }
 
 int EnavPlanner::committed_poses(int path, const std::int32_t* ids, int count) const noexcept {
@@ -624,9 +632,9 @@ constexpr double kSharedFirst = 4.0;
 bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   std::int32_t ids[PlanResult::kMaxPathPoses];
   const int count = path_pose_ids(path, ids);
-  const int committed = committed_poses(path, ids, count);
+  const int needed = needed_poses(path, count);
   for (int i = 0; i < count; ++i) {
-    if (rules_out(ids[i], i, committed)) return false;
+    if (rules_out(ids[i], i, needed)) return false;
   }
   const auto stays = [this, telemetry](int id, int place, int least) {
     return pose_passes(id, telemetry) || (verdict_[id] == kUnseen && !rules_out(id, place, least));
@@ -636,7 +644,7 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   const bool may_ask = request_.risk_source.fill != nullptr && !telemetry->risk_requested;
   if (!config_.riskiest_first || !(has_risk_ || may_ask)) {
     for (int i = 0; i < count; ++i) {
-      if (!stays(ids[i], i, committed)) return false;
+      if (!stays(ids[i], i, needed)) return false;
     }
     return true;
   }
@@ -657,7 +665,7 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   while (end != open_) {
     std::pop_heap(open_, end, later);
     --end;
-    if (stays(end->id, end->place, committed)) continue;
+    if (stays(end->id, end->place, needed)) continue;
     if (!budget_spent_) learn_failure(pose_of(end->id));  // else it has no verdict
     return false;
   }

@@ -1,7 +1,7 @@
 // `enav`: the ENav-like planner. costs -> rank every candidate -> ACE down the list with cached
 // prefixes -> the first path that passes -> commit its first metre of arc or its first 30 deg of turn.
 //
-// A path passes when each of its poses does, or stands on unknown ground and lies beyond the commitment. Such
+// A path passes when each of its poses does, or stands on unknown ground beyond its turn and commit_length_m. Such
 // a pose is no hazard that is known of, and the rover looks again before it gets there. Unlike
 // that, poses that reach over the map's border fail: nothing more will be seen there.
 //
@@ -136,11 +136,13 @@ class EnavPlanner final : public Planner {
   // Verdict of a pose, from the cache or by the checker; false also when the budget is spent.
   bool pose_passes(int pose_id, Telemetry* telemetry) noexcept;
   bool path_passes(int path, Telemetry* telemetry) noexcept;
-  // How many of the `count` poses of a path the commitment takes in.
+  // How many of the `count` poses of a path have to pass: its turn and the first commit_length_m after it.
+  int needed_poses(int path, int count) const noexcept;
+  // How many of them the commitment takes in.
   int committed_poses(int path, const std::int32_t* ids, int count) const noexcept;
-  // Whether a pose `place` poses after the start rules out a path that commits to the first `committed`.
-  bool rules_out(int pose_id, int place, int committed) const noexcept {
-    return verdict_[pose_id] == kFailed || (verdict_[pose_id] == kUnseen && place < committed);
+  // Whether a pose `place` poses after the start rules out a path whose first `needed` have to pass.
+  bool rules_out(int pose_id, int place, int needed) const noexcept {
+    return verdict_[pose_id] == kFailed || (verdict_[pose_id] == kUnseen && place < needed);
   }
   void learn_failure(const Pose2& pose) noexcept;
   bool ask_for_risk(Telemetry* telemetry) noexcept;
