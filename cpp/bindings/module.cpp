@@ -92,6 +92,8 @@ const char* explain(Status status) {
       return "wheel heights beyond the linkage";
     case Status::kViewpointBelowGround:
       return "the viewpoint is not above the ground that it is over";
+    case Status::kCostMapBadShape:
+      return "cost_grid does not have the shape, resolution and origin of the grid";
   }
   return "";
 }
@@ -796,17 +798,19 @@ class PyEnavPlanner {
                     const py::object& risk, double risk_resolution_m,
                     std::tuple<double, double> risk_origin_m, const py::object& keep_out,
                     std::int64_t ace_budget, double standing_curvature_per_m,
-                    py::object risk_source) {
+                    py::object risk_source, std::shared_ptr<Grid> cost_grid) {
     require_idle();
     PlanRequest request;
     request.standing_curvature_per_m = standing_curvature_per_m;
     request.map = grid->view;
+    if (cost_grid != nullptr) request.cost_map = cost_grid->view;
     request.pose = {std::get<0>(pose), std::get<1>(pose), std::get<2>(pose)};
     request.goal = {std::get<0>(goal), std::get<1>(goal)};
     request.goal_tolerance_m = goal_tolerance_m;
     request.ace_budget = ace_budget;
     Array<std::uint8_t> keep_out_holder;
-    request.keep_out = keep_out_data(keep_out, grid->view, &keep_out_holder);
+    request.keep_out = {keep_out_data(keep_out, grid->view, &keep_out_holder), grid->view.nx,
+                        grid->view.ny};
     Risk given;
     if (!risk.is_none()) {
       given = Risk(risk, risk_resolution_m, risk_origin_m);
@@ -871,20 +875,10 @@ class PyEnavPlanner {
     require_idle();
     const int paths = planner_.tree().paths();
     Array<std::uint8_t> out(paths);
-    std::int32_t ids[PlanResult::kMaxPathPoses];
     for (int path = 0; path < paths; ++path) {
-      std::uint8_t verdict = 3;
-      if (std::isfinite(planner_.path_cost(path))) {
-        bool failed = false;
-        bool open = false;
-        const int count = planner_.path_pose_ids(path, ids);
-        for (int i = 0; i < count; ++i) {
-          failed |= planner_.pose_verdict(ids[i]) == EnavPlanner::kFailed;
-          open |= planner_.pose_verdict(ids[i]) == EnavPlanner::kNotEvaluated;
-        }
-        verdict = failed ? 2 : open ? 0 : 1;
-      }
-      out.mutable_data()[path] = verdict;
+      constexpr std::uint8_t kUnranked = 3;
+      const std::uint8_t verdict = planner_.path_verdict(path);
+      out.mutable_data()[path] = std::isfinite(planner_.path_cost(path)) ? verdict : kUnranked;
     }
     return out;
   }
@@ -1193,7 +1187,8 @@ PYBIND11_MODULE(_core, m) {
            py::arg("goal_tolerance_m") = 1.0, py::arg("risk") = py::none(),
            py::arg("risk_resolution_m") = 0.0, py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0),
            py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1,
-           py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none())
+           py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none(),
+           py::arg("cost_grid") = py::none())
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
       .def_property_readonly("config", &PyEnavPlanner::config)
       .def_property_readonly("tree", &PyEnavPlanner::tree)

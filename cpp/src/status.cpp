@@ -52,6 +52,8 @@ const char* to_string(Status status) noexcept {
       return "out of mechanical range";
     case Status::kViewpointBelowGround:
       return "viewpoint below ground";
+    case Status::kCostMapBadShape:
+      return "map for costs: shape bad";
   }
   return "invalid status";
 }

@@ -201,10 +201,19 @@ inline bool same_pose(const Pose2& a, const Pose2& b) {
   return a.x_m == b.x_m && a.y_m == b.y_m && a.heading_rad == b.heading_rad;
 }
 
-inline bool kept_out(const PlanRequest& request, const Pose2& pose) {
-  CellIndex cell;
-  return request.keep_out != nullptr && cell_of(request.map, pose.x_m, pose.y_m, &cell) &&
-         request.keep_out[cell.iy * request.map.nx + cell.ix] != 0;
+// Whether the rover touches a zone on its way from one pose of a path to the next, or there. Headings as the
+// planner counts them, not wrapped.
+inline bool kept_out(const PlanRequest& request, const RoverOutline& outline, double ace_step_m,
+                     const Pose2& from, const Pose2& to) {
+  const double turned = to.heading_rad - from.heading_rad;
+  Pose2 middle{from.x_m, from.y_m, from.heading_rad + 0.5 * turned};
+  if (from.x_m == to.x_m && from.y_m == to.y_m) {
+    return touches(request.keep_out, request.map, middle, swept_by_turn(outline, turned));
+  }
+  const double curvature = turned / ace_step_m;
+  middle = along_arc(from, curvature, 0.5 * ace_step_m);
+  return touches(request.keep_out, request.map, middle,
+                 swept_by_arc(outline, curvature, ace_step_m));
 }
 
 // What holds for every result, whatever the request. `judge` is the same kind of checker as the
@@ -254,11 +263,14 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   ASSERT_GE(count, 2);
   ASSERT_LE(count, PlanResult::kMaxPathPoses);
   ASSERT_EQ(judge->set_map(request.map), Status::kOk);
+  const RoverOutline outline = rover_outline(judge->model());
   for (int i = 0; i < count; ++i) {
     const AceReport report = judge->report({result.path[i].pose, result.path[i].curvature_per_m});
     ASSERT_TRUE(report.safe) << "pose " << i << " of " << count << ", reasons " << report.reasons;
     ASSERT_EQ(report.reasons, 0);
-    ASSERT_FALSE(kept_out(request, result.path[i].pose));
+    const double step = config.tree.ace_step_m;
+    const Pose2& from = result.path[std::max(i - 1, 0)].pose;
+    ASSERT_FALSE(i > 0 && kept_out(request, outline, step, from, result.path[i].pose));
   }
 
   // It starts where the rover is and goes on without a gap: first turning, then along arcs.
@@ -499,9 +511,35 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
                                 AceChecker* judge, int last_turn_sign, const Price& price = {}) {
   const EnavConfig& config = planner.config();
   EXPECT_EQ(judge->set_map(request.map), Status::kOk);
-  const auto passes = [&](const Pose2& pose) {
-    Reasons reasons;
-    return !kept_out(request, pose) && judge->is_safe(pose, &reasons);
+  const RoverOutline outline = rover_outline(judge->model());
+  const auto reasons_at = [&](const std::vector<Pose2>& poses, std::size_t i) {
+    const Pose2& from = i == 0 ? request.pose : poses[i - 1];
+    Reasons reasons = 0;
+    if (kept_out(request, outline, config.tree.ace_step_m, from, poses[i])) {
+      reasons = kKeepOutZone;
+    } else if (!judge->is_safe(poses[i], &reasons) && reasons == 0) {
+      reasons = kBadPose;
+    }
+    return reasons;
+  };
+  // How many poses of a path pass one after the other.
+  const auto passing = [&](const std::vector<Pose2>& poses) {
+    std::size_t count = 0;
+    while (count < poses.size() && reasons_at(poses, count) == 0) ++count;
+    return count;
+  };
+  // Whether each pose passes, or is unseen and beyond turn and commitment.
+  const auto whole = [&](const std::vector<Pose2>& poses) {
+    const auto turning = std::count_if(poses.begin(), poses.end(), [&](const Pose2& p) {
+      return p.x_m == request.pose.x_m && p.y_m == request.pose.y_m;
+    });
+    const auto needed = static_cast<std::size_t>(
+        turning + std::lround(config.commit_length_m / config.tree.ace_step_m));
+    for (std::size_t i = 0; i < poses.size(); ++i) {
+      const Reasons reasons = reasons_at(poses, i);
+      if (reasons != 0 && !(reasons == kUnknown && i >= needed)) return false;
+    }
+    return true;
   };
   std::vector<int> order;
   for (int path = 0; path < planner.tree().paths(); ++path) {
@@ -511,8 +549,8 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
                    [&](int a, int b) { return planner.path_cost(a) < planner.path_cost(b); });
   for (const int path : order) {
     const std::vector<Pose2> poses = naive_path(request, config, path);
-    if (std::all_of(poses.begin(), poses.end(), passes)) {
-      return {path, false, poses.size(), static_cast<double>(planner.path_cost(path))};
+    if (whole(poses)) {
+      return {path, false, passing(poses), static_cast<double>(planner.path_cost(path))};
     }
   }
   NaiveChoice best;
@@ -528,7 +566,7 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
       return p.x_m == request.pose.x_m && p.y_m == request.pose.y_m;
     });
     const auto first_arc_end = std::lround(config.tree.arc_length_m / config.tree.ace_step_m);
-    const auto failed = std::find_if_not(poses.begin(), poses.end(), passes) - poses.begin();
+    const auto failed = static_cast<std::ptrdiff_t>(passing(poses));
     poses.resize(static_cast<std::size_t>(std::min(failed, turning + first_arc_end)));
     if (static_cast<long>(poses.size()) <= turning) continue;
     const double cost = naive_cost(request, planner, path, poses, last_turn_sign, price);

@@ -193,13 +193,13 @@ TEST_F(NoAllocation, Plan) {
       const GridView map = terrain.view();
       const RiskView risk{p.data(), 8, 30, 30, map.origin_x_m, map.origin_y_m, 0.5};
       std::vector<std::uint8_t> keep_out(map.cells(), 0);
-      for (std::size_t i = 0; i < keep_out.size(); i += 97) keep_out[i] = 1;
+      for (std::size_t i = 0; i < keep_out.size(); i += 9973) keep_out[i] = 1;
       Pose2 pose{terrain.center_x_m(), terrain.center_y_m(), random.uniform(-4, 4)};
       PlanRequest request = rig::request_on(terrain, pose, terrain.anywhere(random));
       rig::OnDemand on_demand(risk);
       if (n % 2 == 0) request.risk = &risk;
       if (n % 4 != 0) request.risk_source = on_demand.source();
-      if (n % 3 == 0) request.keep_out = keep_out.data();
+      if (n % 3 == 0) request.keep_out = {keep_out.data(), map.nx, map.ny};
       request.ace_budget = checker != &box.checker ? 60 : n % 5 == 0 ? 20 : -1;
       if (n % 10 == 9) request.goal = {pose.x_m, pose.y_m};
       planner.reset();

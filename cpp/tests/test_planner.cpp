@@ -181,7 +181,7 @@ void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge
       if (random.chance(0.1)) on_demand.view.bins = 0;
       if (random.chance(0.5)) request.risk_source = on_demand.source();
       if (random.chance(request.risk_source.fill != nullptr ? 0.1 : 0.8)) request.risk = &lie.view;
-      if (random.chance(0.4)) request.keep_out = keep_out.data();
+      if (random.chance(0.4)) request.keep_out = {keep_out.data(), request.map.nx, request.map.ny};
       request.ace_budget = random.chance(0.2) ? random.between(0, 60) : most_evaluations;
       const PlanResult& result = rig.plan(request);
       expect_result_is_sound(request, result, rig, judge);
@@ -669,7 +669,7 @@ TEST(PlannerOutcome, AGoalOutsideTheMapIsDrivenTowards) {
 
 // ---- keep-out ------------------------------------------------------------------------------------
 
-TEST(PlannerKeepOut, NoPoseOfAPathIsInside) {
+TEST(PlannerKeepOut, NoPieceOfAPathTouchesIt) {
   const Terrain flat(150, 150, 0.2, 100.0, -50.0);
   const GridView map = flat.view();
   Box box;
@@ -690,14 +690,14 @@ TEST(PlannerKeepOut, NoPoseOfAPathIsInside) {
   const PlanResult free = rig.plan(request);
   EXPECT_LT(free.path_index, 11);  // straight
   rig.planner.reset();
-  request.keep_out = mask.data();
+  request.keep_out = {mask.data(), request.map.nx, request.map.ny};
   const PlanResult& result = rig.plan(request);
   ASSERT_EQ(result.outcome, Outcome::kPath);
   EXPECT_GE(result.path_index, 11);
   expect_result_is_sound(request, result, rig, &box.checker);
 }
 
-// The ring is thinner than a costmap cell's sampling can be trusted to see: poses are looked at too.
+// It leaves room to turn on the spot and for nothing else.
 TEST(PlannerKeepOut, AClosedRingHoldsTheRover) {
   const Terrain flat(150, 150, 0.2);
   const GridView map = flat.view();
@@ -706,11 +706,11 @@ TEST(PlannerKeepOut, AClosedRingHoldsTheRover) {
   for (int iy = 0; iy < map.ny; ++iy) {
     for (int ix = 0; ix < map.nx; ++ix) {
       const double d = std::hypot(map.center_x_m(ix) - 15.0, map.center_y_m(iy) - 15.0);
-      mask[static_cast<std::size_t>(iy * map.nx + ix)] = d > 2.0 && d < 2.6;
+      mask[static_cast<std::size_t>(iy * map.nx + ix)] = d > 2.6 && d < 2.8;
     }
   }
   PlanRequest request = request_on(flat, {15.0, 15.0, 0.0}, {25.0, 15.0});
-  request.keep_out = mask.data();
+  request.keep_out = {mask.data(), request.map.nx, request.map.ny};
   EXPECT_EQ(rig.plan(request).outcome, Outcome::kNoSafePath);
 }
 
@@ -721,13 +721,28 @@ TEST(PlannerKeepOut, AStartInsideIsUnsafeWithoutAsking) {
   std::vector<std::uint8_t> mask(150 * 150, 0);
   mask[75 * 150 + 75] = 1;  // the cell at (15, 15)
   PlanRequest request = request_on(flat, {15.05, 14.95, 0.0}, {25.0, 15.0});
-  request.keep_out = mask.data();
+  request.keep_out = {mask.data(), request.map.nx, request.map.ny};
   const PlanResult& result = rig.plan(request);
   EXPECT_EQ(result.outcome, Outcome::kStartUnsafe);
   EXPECT_EQ(result.start_reasons, kKeepOutZone);
   EXPECT_TRUE(rig.spy.poses.empty());
   EXPECT_EQ(result.telemetry.ace_evaluations, 0);
   EXPECT_EQ(result.telemetry.rejects[10], 1);
+}
+
+TEST(PlannerKeepOut, AMaskOfAnotherShapeIsRefused) {
+  const Terrain flat(150, 140, 0.2);
+  Box box;
+  Rig rig(&box.checker);
+  const std::vector<std::uint8_t> mask(150 * 150, 0);
+  PlanRequest request = request_on(flat, {15.0, 14.0, 0.0}, {25.0, 15.0});
+  for (const auto& [nx, ny] : {std::pair{140, 150}, {150, 139}, {149, 140}, {0, 0}, {-150, -140}}) {
+    request.keep_out = {mask.data(), nx, ny};
+    EXPECT_EQ(rig.plan(request).status, Status::kKeepOutBadShape) << nx << " x " << ny;
+    EXPECT_TRUE(rig.spy.poses.empty());
+  }
+  request.keep_out = {mask.data(), 150, 140};
+  EXPECT_EQ(rig.plan(request).outcome, Outcome::kPath);
 }
 
 // ---- bad input -----------------------------------------------------------------------------------

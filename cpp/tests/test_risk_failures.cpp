@@ -58,11 +58,28 @@ std::vector<Pose2> poses_of(const EnavPlanner& planner, int path) {
 }
 
 bool holds_a_failure(const EnavPlanner& planner, int path) {
-  std::int32_t ids[PlanResult::kMaxPathPoses];
-  const int count = planner.path_pose_ids(path, ids);
-  return std::any_of(ids, ids + count, [&](std::int32_t id) {
-    return planner.pose_verdict(id) == EnavPlanner::kFailed;
-  });
+  return planner.path_verdict(path) == EnavPlanner::kFailed;
+}
+
+// Poses that failed and teach something: not those that are unseen and beyond the commitment, which rule no
+// path out.
+std::vector<Pose2> failures_of(const Rig& rig) {
+  const PathTree& tree = rig.planner.tree();
+  const EnavConfig& config = rig.planner.config();
+  std::vector<Pose2> out;
+  for (const Pose2& pose : rig.spy.failed) {
+    int id = 0;
+    while (id < tree.poses() && !rig::same_pose(rig.planner.pose_of(id), pose)) ++id;
+    if (id < tree.poses() && rig.planner.pose_verdict(id) == EnavPlanner::kUnseen) {
+      const int arc_pose = id - tree.turn_poses();
+      const bool committed = arc_pose < tree.first_arcs() * tree.poses_per_arc() &&
+                             arc_pose % tree.poses_per_arc() <
+                                 std::lround(config.commit_length_m / config.tree.ace_step_m);
+      if (!committed) continue;
+    }
+    out.push_back(pose);
+  }
+  return out;
 }
 
 double cost_at_price(const PlanRequest& request, const EnavPlanner& planner, int path,
@@ -222,8 +239,8 @@ TEST(RiskFailures, NoUntriedPathIsCheaperThanTheAcceptedOne) {
     const PlanResult& result = rig.plan(request);
     expect_result_is_sound(request, result, rig, &box.checker);
     if (!result.telemetry.risk_used) continue;
-    // All that failed is priced; each once.
-    const LearnedPrice price(risk, rig.spy.failed, config.risk.fail_price);
+    // All that failed and ruled a path out is priced; each once.
+    const LearnedPrice price(risk, failures_of(rig), config.risk.fail_price);
     config.risk.fail_price = 0.0;
     Rig unlearned(&box.checker, config);
     const PlanResult& before = unlearned.plan(request);
@@ -279,7 +296,7 @@ TEST(RiskFailures, AShortPathIsWeighedAtTheFinalPrices) {
     config.short_paths = false;
     Rig whole(&box.checker, config);
     whole.plan(request);
-    const LearnedPrice price(c.map.view, whole.spy.failed, config.risk.fail_price);
+    const LearnedPrice price(c.map.view, failures_of(whole), config.risk.fail_price);
     const rig::NaiveChoice best = rig::naive_choice(request, rig.planner, &box.checker, 0, price);
     EXPECT_TRUE(best.short_path);
     EXPECT_EQ(result.path_index, best.path);

@@ -109,7 +109,7 @@ TEST(Span, Iterates) {
 
 TEST(Status, EveryValueHasItsOwnName) {
   std::set<std::string> names;
-  const int last = static_cast<int>(Status::kViewpointBelowGround);
+  const int last = static_cast<int>(Status::kCostMapBadShape);
   for (int i = 0; i <= last; ++i) {
     const char* name = to_string(static_cast<Status>(i));
     ASSERT_NE(name, nullptr);

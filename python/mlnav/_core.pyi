@@ -270,6 +270,7 @@ class EnavPlanner:
         ace_budget: int = -1,
         standing_curvature_per_m: float = 0.0,  # how the wheels stand; inf: turning in place
         risk_source: Callable[[], tuple[F32, float, tuple[float, float]] | None] | None = None,
+        cost_grid: Grid | None = None,  # of the grid's frame
     ) -> PlanResult:
         """One cycle. `risk_source` is for heuristics that cost too much for every cycle.
 
@@ -277,6 +278,8 @@ class EnavPlanner:
         the checker, at most once, and not where `risk` is given. None, or a map the planner cannot
         use: the cycle goes on without. So it does when the source raises; the exception is raised
         again when the cycle is over. While a planner plans, no other call of it is answered.
+
+        Costs are those of `cost_grid`, whose heights may be guesses. The checker sees `grid` alone.
         """
     @property
     def memory_bytes(self) -> int: ...

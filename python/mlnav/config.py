@@ -658,12 +658,9 @@ class Stereo(Section):
     resolution_m: Annotated[float, Field(ge=0.02, le=0.5)] = 0.1
     """Of its cells."""
     fill_m: Annotated[float, Field(ge=0, le=2)] = 0.4
-    """Holes up to this wide (an even number of cells), most of them behind rocks, get the mean
-    height around them. 0: they stay unknown; then no rock that hides a cell is driven over, and
-    few paths are whole."""
-    fill_beyond_m: NonNegative = 3.0
-    """But only at this distance from the rover, and more: ground that it stands on before it looks
-    again (a metre on, and 1.9 m from its middle to a front wheel's corner) is seen, or unknown."""
+    """Holes up to this wide (an even number of cells), most of them behind rocks, count as the mean
+    height around them, for costs and heuristics alone: the rover stands only on what it has seen.
+    0: they are as unknown as all else that was not seen."""
     mast_m: tuple[float, float, Positive] = (0.80, -0.56, 1.98)
     """The cameras' place: forward, left, up in the rover frame."""
     azimuth_deg: Annotated[list[float], Field(min_length=1, max_length=16)] = [0.0, 60.0, -60.0]

@@ -145,12 +145,15 @@ class HeightMap:
         resolution_m: edge of a square cell.
         origin_m: x, y of the centre of cell (0, 0), world frame.
         keep_out: (ny, nx) uint8, nonzero is forbidden ground; or None.
+        guessed: `z` with guesses in unknown cells, for costs and heuristics alone: no checker may
+            stand on them; or None.
     """
 
     z: F32
     resolution_m: float
     origin_m: tuple[float, float]
     keep_out: NDArray[np.uint8] | None = None
+    guessed: F32 | None = None
 
     def __post_init__(self) -> None:
         z = frozen_copy(as_float32("z", self.z, 2))
@@ -158,16 +161,30 @@ class HeightMap:
         if self.keep_out is not None:
             mask = as_mask("keep_out", self.keep_out, (z.shape[0], z.shape[1]))
             object.__setattr__(self, "keep_out", frozen_copy(mask))
+        if self.guessed is not None:
+            guessed = frozen_copy(as_float32("guessed", self.guessed, 2))
+            known = ~np.isnan(z)
+            if guessed.shape != z.shape or not np.array_equal(guessed[known], z[known]):
+                raise ArrayError("guessed must be z, with other heights in unknown cells only")
+            object.__setattr__(self, "guessed", guessed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor: arrays are read-only in another process too, and the core's view
         # of them is made anew there.
-        return type(self), (self.z, self.resolution_m, self.origin_m, self.keep_out)
+        fields = (self.z, self.resolution_m, self.origin_m, self.keep_out, self.guessed)
+        return type(self), fields
 
     @classmethod
     def of(cls, terrain: Terrain, keep_out: NDArray[np.uint8] | None = None) -> HeightMap:
         """The whole of a terrain."""
         return cls(terrain.z, terrain.resolution_m, terrain.origin_m, keep_out)
+
+    @cached_property
+    def for_costs(self) -> HeightMap:
+        """The map that costs and heuristics are made from: guesses count as known."""
+        if self.guessed is None:
+            return self
+        return HeightMap(self.guessed, self.resolution_m, self.origin_m, self.keep_out)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -33,6 +33,7 @@ enum class Status : std::uint8_t {
   kOutsideMap,            // needed terrain lies beyond the map's border
   kOutOfMechanicalRange,  // wheel heights that the rocker-bogie linkage cannot take
   kViewpointBelowGround,  // a viewpoint is not above the ground that it is over
+  kCostMapBadShape,       // the map for costs does not have the map's shape, resolution and origin
 };
 
 const char* to_string(Status status) noexcept;

@@ -90,7 +90,8 @@ std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
   return Arena::kAlignment + PathTree::memory_required(tree) +
          Arena::cost<Visit>(size_of(config.memory_poses)) +
          Arena::cost<Failure>(size_of(config.memory_failures)) + 6 * Arena::cost<float>(coarse) +
-         2 * Arena::cost<std::int32_t>(coarse) + Arena::cost<double>(max_costmap_scratch(config)) +
+         Arena::cost<std::uint8_t>(coarse) + 2 * Arena::cost<std::int32_t>(coarse) +
+         Arena::cost<double>(max_costmap_scratch(config)) +
          Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
          Arena::cost<Branch>(turns * arcs) + Arena::cost<float>(paths) +
          Arena::cost<std::int32_t>(paths) + Arena::cost<OpenPose>(PlanResult::kMaxPathPoses) +
@@ -121,6 +122,7 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
   take(&costmap_.tilt_rad, coarse);
   take(&costmap_.roughness_m, coarse);
   take(&cost_with_memory_, coarse);
+  take(&beside_zone_, coarse);
   take(&extra_to_go_, coarse);
   take(&cost_to_go_, coarse);
   take(&to_go_scratch_.heap, coarse);
@@ -139,6 +141,7 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
   for (int i = 0; i < tree_.paths(); ++i) path_cost_[i] = INFINITY;
   arena_used_ = arena->used_bytes();
   checker_ = checker;
+  outline_ = rover_outline(checker->model());
   reset();
   return {};
 }
@@ -175,11 +178,22 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
   if (!(request.goal_tolerance_m > 0.0 && std::isfinite(request.goal_tolerance_m))) {
     return Status::kGoalToleranceBad;
   }
+  const GridView& guess = request.cost_map;
+  if (guess.z != nullptr &&
+      (guess.nx != map.nx || guess.ny != map.ny || guess.resolution_m != map.resolution_m ||
+       guess.origin_x_m != map.origin_x_m || guess.origin_y_m != map.origin_y_m)) {
+    return Status::kCostMapBadShape;
+  }
+  const KeepOutMask& zones = request.keep_out;
+  if (zones.cells != nullptr && (zones.nx != map.nx || zones.ny != map.ny)) {
+    return Status::kKeepOutBadShape;
+  }
   if (request.risk != nullptr) {
     status = refuse_risk(*request.risk);
     if (status != Status::kOk) return status;
   }
-  return validate(map);
+  status = validate(map);
+  return status == Status::kOk && guess.z != nullptr ? validate(guess) : status;
 }
 
 Status EnavPlanner::refuse_risk(const RiskView& risk) const noexcept {
@@ -235,10 +249,7 @@ Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcep
       return Status::kOk;
     }
     Reasons reasons = 0;
-    CellIndex cell;
-    cell_of(request.map, request.pose.x_m, request.pose.y_m, &cell);
-    const std::size_t at = size_of(cell.iy) * size_of(request.map.nx) + size_of(cell.ix);
-    if (request.keep_out != nullptr && request.keep_out[at] != 0) {
+    if (touches(request.keep_out, request.map, request.pose, outline_)) {
       reasons = kKeepOutZone;
     } else {
       ++telemetry.ace_evaluations;
@@ -294,10 +305,51 @@ void EnavPlanner::add_visits() noexcept {
 
 void EnavPlanner::build_costs(Telemetry* telemetry) noexcept {
   const StageTimer timer(request_.clock, &telemetry->stage_s[kStageCostmap]);
-  build_costmap(request_.map, request_.keep_out, config_.costmap, scratch_, &costmap_);
+  const GridView& heights = request_.cost_map.z != nullptr ? request_.cost_map : request_.map;
+  build_costmap(heights, request_.keep_out.cells, config_.costmap, scratch_, &costmap_);
   const int cells = costmap_.grid.cells();
   for (int i = 0; i < cells; ++i) cost_with_memory_[i] = costmap_.cost_per_m[i];
   add_visits();
+  add_zone_margin();
+}
+
+// Per metre where the rover's origin has no room beside a zone. Cost-to-go then leads round gaps that are too
+// narrow. It is not infinite: cells are coarse, and a start, a goal or the only way may lie just beside a zone.
+constexpr float kBesideZone_per_m = 20.0F;
+
+void EnavPlanner::add_zone_margin() noexcept {
+  const CoarseGrid& grid = costmap_.grid;
+  std::memset(beside_zone_, 0, size_of(grid.cells()));
+  const KeepOutMask& zones = request_.keep_out;
+  if (zones.cells == nullptr) return;
+  const int k = config_.costmap.coarsening;
+  const double radius = outline_.inscribed_m() / grid.resolution_m;
+  const int reach = static_cast<int>(std::min(radius, 1.0 * std::max(grid.nx, grid.ny)));
+  int last = -1;  // a coarse cell holds many cells: most of them are done already
+  for (int iy = 0; iy < zones.ny; ++iy) {
+    const std::uint8_t* const row = zones.cells + size_of(iy) * size_of(zones.nx);
+    for (int ix = 0; ix < zones.nx; ++ix) {
+      if (row[ix] == 0) continue;
+      const int cx = ix / k;
+      const int cy = iy / k;
+      const int cell = cy * grid.nx + cx;
+      constexpr std::uint8_t kSpread = 2;
+      if (cell == last || beside_zone_[cell] == kSpread) continue;
+      last = cell;
+      for (int y = std::max(cy - reach, 0); y <= std::min(cy + reach, grid.ny - 1); ++y) {
+        for (int x = std::max(cx - reach, 0); x <= std::min(cx + reach, grid.nx - 1); ++x) {
+          const double dx = x - cx;
+          const double dy = y - cy;
+          std::uint8_t& beside = beside_zone_[y * grid.nx + x];
+          if (beside == 0 && dx * dx + dy * dy <= radius * radius) beside = 1;
+        }
+      }
+      beside_zone_[cell] = kSpread;
+    }
+  }
+  for (int i = 0; i < grid.cells(); ++i) {
+    if (beside_zone_[i] != 0) cost_with_memory_[i] += kBesideZone_per_m;
+  }
 }
 
 void EnavPlanner::use_risk(const RiskView& risk, Telemetry* telemetry) noexcept {
@@ -325,7 +377,7 @@ double EnavPlanner::typical_cost_per_m() const noexcept {
   for (int i = 0; i < costmap_.grid.cells(); ++i) {
     double cost = static_cast<double>(cost_with_memory_[i]);
     if (has_risk_) cost += static_cast<double>(extra_to_go_[i]);
-    if (!std::isfinite(cost)) continue;
+    if (!std::isfinite(cost) || beside_zone_[i] != 0) continue;
     sum += cost;
     ++count;
   }
@@ -485,18 +537,74 @@ int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {
   return count;
 }
 
-bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
-  if (verdict_[pose_id] != kNotEvaluated) return verdict_[pose_id] == kPassed;
-  const Pose2 pose = pose_of(pose_id);
-  Reasons reasons = 0;
-  if (request_.keep_out != nullptr) {
-    CellIndex cell;
-    if (cell_of(request_.map, pose.x_m, pose.y_m, &cell) &&
-        request_.keep_out[size_of(cell.iy) * size_of(request_.map.nx) + size_of(cell.ix)] != 0) {
-      reasons = kKeepOutZone;
+bool EnavPlanner::enters_zone(int pose_id) const noexcept {
+  if (request_.keep_out.cells == nullptr) return false;
+  const Pose2& start = request_.pose;
+  if (pose_id < tree_.turn_poses()) {
+    const double to = tree_.turn_pose_angle_rad(pose_id);
+    const double before = pose_id > 0 ? tree_.turn_pose_angle_rad(pose_id - 1) : 0.0;
+    const double from = before * to > 0.0 ? before : 0.0;  // the first on its side: from the start
+    return touches(request_.keep_out, request_.map,
+                   {start.x_m, start.y_m, start.heading_rad + 0.5 * (from + to)},
+                   swept_by_turn(outline_, to - from));
+  }
+  const int steps = tree_.poses_per_arc();
+  int branch = (pose_id - tree_.turn_poses()) / steps;
+  const int step = (pose_id - tree_.turn_poses()) % steps;
+  const bool second = branch >= tree_.first_arcs();
+  if (second) branch -= tree_.first_arcs();
+  const int arcs = tree_.curvatures();
+  const Branch& from = second ? first_ends_[branch / arcs] : turns_[branch / arcs];
+  const double curvature = config_.tree.curvature_per_m[branch % arcs];
+  const double length = config_.tree.ace_step_m;
+  return touches(
+      request_.keep_out, request_.map,
+      along_arc(Pose2{from.x_m, from.y_m, from.heading_rad}, curvature, (step + 0.5) * length),
+      swept_by_arc(outline_, curvature, length));
+}
+
+EnavPlanner::Verdict EnavPlanner::path_verdict(int path) const noexcept {
+  std::int32_t ids[PlanResult::kMaxPathPoses];
+  const int count = path_pose_ids(path, ids);
+  const int needed = needed_poses(path, count);
+  bool open = false;
+  for (int i = 0; i < count; ++i) {
+    if (rules_out(ids[i], i, needed)) return kFailed;
+    open |= verdict_[ids[i]] == kNotEvaluated;
+  }
+  return open ? kNotEvaluated : kPassed;
+}
+
+// After a turn the first commitment along the arc counts as well: a rover that turned towards ground it cannot
+// enter would turn back, for ever.
+int EnavPlanner::needed_poses(int path, int count) const noexcept {
+  const int turning = tree_.turn_pose_count(path / (tree_.curvatures() * tree_.curvatures()));
+  const double steps = config_.commit_length_m / config_.tree.ace_step_m;
+  return std::min(count, turning + static_cast<int>(std::floor(steps + 0.5)));
+}
+
+int EnavPlanner::committed_poses(int path, const std::int32_t* ids, int count) const noexcept {
+  const int turning = tree_.turn_pose_count(path / (tree_.curvatures() * tree_.curvatures()));
+  if (turning == 0) {
+    const double steps = config_.commit_length_m / config_.tree.ace_step_m;
+    return std::min(count, static_cast<int>(std::floor(steps + 0.5)));
+  }
+  // Up to the last checked pose that is not beyond the commitment: the turn's end, or commit_turn_rad.
+  int committed = 1;
+  for (int i = 0; i < turning; ++i) {
+    if (std::fabs(tree_.turn_pose_angle_rad(ids[i])) <= config_.commit_turn_rad + 1e-9) {
+      committed = i + 1;
     }
   }
-  if (reasons == 0) {
+  return committed;
+}
+
+bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
+  if (verdict_[pose_id] != kNotEvaluated) return verdict_[pose_id] == kPassed;
+  Reasons reasons = 0;
+  if (enters_zone(pose_id)) {
+    reasons = kKeepOutZone;
+  } else {
     if (request_.ace_budget >= 0 && telemetry->ace_evaluations >= request_.ace_budget) {
       budget_spent_ = true;
       return false;
@@ -505,7 +613,7 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
     if (!checker_->is_safe(stance_of(pose_id), &reasons) && reasons == 0)
       reasons = kBadPose;  // never trust silence
   }
-  verdict_[pose_id] = reasons == 0 ? kPassed : kFailed;
+  verdict_[pose_id] = reasons == 0 ? kPassed : reasons == kUnknown ? kUnseen : kFailed;
   last_reasons_ = reasons;
   for (int bit = 0; bit < kReasonCount; ++bit) telemetry->rejects[bit] += (reasons >> bit) & 1;
   return reasons == 0;
@@ -515,19 +623,24 @@ bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
 // in one alone. 4 of the 11 of the usual tree measured best; 1 and 11 cost more evaluations.
 constexpr double kSharedFirst = 4.0;
 
-// In which order its poses are asked for is no matter of safety: all of them have to pass.
+// Order does not affect safety: no pose may rule the path out, and those before the first unseen one have
+// passed. Poses beyond that one are asked for as well: a hazard that is known there is a reason to go elsewhere.
 bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   std::int32_t ids[PlanResult::kMaxPathPoses];
   const int count = path_pose_ids(path, ids);
+  const int needed = needed_poses(path, count);
   for (int i = 0; i < count; ++i) {
-    if (verdict_[ids[i]] == kFailed) return false;
+    if (rules_out(ids[i], i, needed)) return false;
   }
+  const auto stays = [this, telemetry](int id, int place, int least) {
+    return pose_passes(id, telemetry) || (verdict_[id] == kUnseen && !rules_out(id, place, least));
+  };
   // While a map may still be asked for, what the costmap says is the best guess there is of where the
   // cheapest path fails; the sooner it does, the less was in vain.
   const bool may_ask = request_.risk_source.fill != nullptr && !telemetry->risk_requested;
   if (!config_.riskiest_first || !(has_risk_ || may_ask)) {
     for (int i = 0; i < count; ++i) {
-      if (!pose_passes(ids[i], telemetry)) return false;
+      if (!stays(ids[i], i, needed)) return false;
     }
     return true;
   }
@@ -538,7 +651,7 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
     const double price = has_risk_
                              ? sample_price(risk_, price_, pose.x_m, pose.y_m, pose.heading_rad)
                              : cost_at(pose.x_m, pose.y_m, pose.heading_rad);
-    *end++ = {ids[i] < tree_.second_arc_pose(0) ? kSharedFirst * price : price, ids[i]};
+    *end++ = {ids[i] < tree_.second_arc_pose(0) ? kSharedFirst * price : price, ids[i], i};
   }
   // Ids grow along a path.
   const auto later = [](const OpenPose& a, const OpenPose& b) {
@@ -547,7 +660,8 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   std::make_heap(open_, end, later);
   while (end != open_) {
     std::pop_heap(open_, end, later);
-    if (pose_passes((--end)->id, telemetry)) continue;
+    --end;
+    if (stays(end->id, end->place, needed)) continue;
     if (!budget_spent_) learn_failure(pose_of(end->id));  // else it has no verdict
     return false;
   }
@@ -647,7 +761,8 @@ EnavPlanner::ShortStart EnavPlanner::short_start(int first_arc) const noexcept {
   const float* costs = path_cost_ + first_arc * arcs;
   if (!std::any_of(costs, costs + arcs, [](float cost) { return cost < INFINITY; })) return none;
   const auto may_pass = [this, &start](int id) {
-    if (verdict_[id] == kFailed || (verdict_[id] == kNotEvaluated && budget_spent_)) return false;
+    if (verdict_[id] == kFailed || verdict_[id] == kUnseen) return false;
+    if (verdict_[id] == kNotEvaluated && budget_spent_) return false;
     if (verdict_[id] == kNotEvaluated && start.open_id < 0) start.open_id = id;
     return true;
   };
@@ -699,7 +814,10 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   const int arcs = tree_.curvatures();
   const int turn = path / (arcs * arcs);
   std::int32_t ids[PlanResult::kMaxPathPoses];
-  const int count = std::min(pose_count, path_pose_ids(path, ids));
+  const int whole = path_pose_ids(path, ids);
+  const int committed = committed_poses(path, ids, whole);
+  int count = 0;
+  while (count < std::min(pose_count, whole) && verdict_[ids[count]] == kPassed) ++count;
   result->outcome = Outcome::kPath;
   result->path_index = path;
   result->path_cost = static_cast<double>(path_cost_[path]);
@@ -711,23 +829,15 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   }
   result->telemetry.ace_floor = count + 1;
 
-  const int turning = tree_.turn_pose_count(turn);
-  if (turning > 0) {
-    // The last checked pose that is not beyond the commitment: the turn's end, or commit_turn_rad.
-    int last = 0;
-    for (int i = 0; i < turning; ++i) {
-      if (std::fabs(tree_.turn_pose_angle_rad(ids[i])) <= config_.commit_turn_rad + 1e-9) last = i;
-    }
-    result->commit.turn_rad = tree_.turn_pose_angle_rad(ids[last]);
-    result->commit_end = pose_of(ids[last]);
+  const int last = std::min(committed, count);
+  result->commit_end = result->path[last].pose;
+  if (tree_.turn_pose_count(turn) > 0) {
+    result->commit.turn_rad = tree_.turn_pose_angle_rad(ids[last - 1]);
     last_turn_sign_ = result->commit.turn_rad > 0.0 ? 1 : -1;
     return;
   }
-  const double steps = config_.commit_length_m / config_.tree.ace_step_m;
-  const int committed = std::min(count, static_cast<int>(std::floor(steps + 0.5)));
   result->commit.curvature_per_m = config_.tree.curvature_per_m[path / arcs % arcs];
-  result->commit.length_m = committed * config_.tree.ace_step_m;
-  result->commit_end = result->path[committed].pose;
+  result->commit.length_m = last * config_.tree.ace_step_m;
   last_turn_sign_ = 0;
 }
 

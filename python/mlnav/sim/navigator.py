@@ -114,10 +114,11 @@ class Navigator:
         heuristic, inferences = self.heuristic, self.heuristic.inferences
         settings = self._config.heuristic
         on_demand = settings.policy == "on_failure" and self._may_ask and self._hard_ground == 0
+        for_costs = local_map.for_costs
         faults: list[str] = []
 
         def predict() -> RiskMap | None:
-            made = heuristic.risk(local_map, pose)
+            made = heuristic.risk(for_costs, pose)
             if made is None:
                 return None
             held, fault = held_to_contract(made)
@@ -146,6 +147,7 @@ class Navigator:
             ace_budget=-1 if budget is None else budget,
             standing_curvature_per_m=steered_per_m,
             risk_source=on_failure if on_demand else None,
+            cost_grid=None if for_costs is local_map else for_costs.grid,
         )
         if result.risk_used and (result.risk_requested or result.paths_tried > 1):
             self._hard_ground = settings.persist_cycles

@@ -89,6 +89,8 @@ class StereoSensor:
     def sense(self, where: Whereabouts) -> HeightMap:
         """Look around and give the map of all that was seen so far, about the believed pose.
 
+        Holes in it are filled by guess, in `HeightMap.guessed` alone.
+
         Raises:
             ConfigError: nothing at all is seen, and no known start is configured.
             CoreError: the cameras are below the ground.
@@ -99,22 +101,17 @@ class StereoSensor:
             self._begun = True
             self._map.add(*self._known_start(where))
         self._map.add(*self.points(where))
-        z = _filled(self._map.heights(), self._fill_cells, self._far_from(where))
+        z = self._map.heights()
         if np.isnan(z).all():
             x, y, _ = where.pose
             raise ConfigError(
                 f"sensor: no ground is in view at ({x:g}, {y:g}), and sensor.known_start_m ="
                 f" {self._settings.known_start_m:g} adds none: there is no map to plan on"
             )
-        return HeightMap(z, self._settings.resolution_m, self._map.origin_m, self._keep_out())
-
-    def _far_from(self, where: Whereabouts) -> NDArray[np.bool_]:
-        """Cells where holes may be filled: what is driven before the next look is nearer."""
-        (ny, nx), (x0, y0), res = self._shape, self._map.origin_m, self._map.resolution_m
-        dx = x0 + res * np.arange(nx) - where.believed[0]
-        dy = y0 + res * np.arange(ny) - where.believed[1]
-        far: NDArray[np.bool_] = np.hypot(dx[None, :], dy[:, None]) > self._settings.fill_beyond_m
-        return far
+        guessed = _filled(z, self._fill_cells) if self._fill_cells else None
+        return HeightMap(
+            z, self._settings.resolution_m, self._map.origin_m, self._keep_out(), guessed
+        )
 
     def points(self, where: Whereabouts) -> tuple[F64, F64, F64]:
         """Points x, y, z [m], (n,) each, of one look around, in the believed frame.
@@ -225,19 +222,17 @@ class StereoSensor:
         return zone_mask(frame, *zones)
 
 
-def _filled(z: NDArray[np.float32], reach: int, where: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _filled(z: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
     """Heights with the mean of the known cells around in holes of up to 2 x `reach` cells across.
 
-    Only `where` it is allowed. A hole is unknown ground where a square of one cell more has no room
+    `reach` is 1 or more. A hole is unknown ground where a square of one cell more has no room
     (a closing): known ground does not grow outwards.
     """
-    if not reach:
-        return z
     side = 2 * reach + 1
     wide = np.pad(z, reach, constant_values=np.nan)  # unknown ground beyond the window, too
     grown = maximum_filter(~np.isnan(wide), side, mode="constant", cval=0)
     closed = minimum_filter(grown, side)[reach:-reach, reach:-reach]
-    holes = closed & np.isnan(z) & where
+    holes = closed & np.isnan(z)
     out = z.copy()
     around = sliding_window_view(wide, (side, side))[holes]
     out[holes] = np.nanmean(around, axis=(1, 2), dtype=np.float64)

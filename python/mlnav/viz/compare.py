@@ -364,7 +364,7 @@ def view(
     cycle = navigator.cycle(at_rest(terrain, config, pose), goal, steered_per_m)
     risk = cycle.risk
     if risk is None and config.heuristic.name != "none":
-        risk = navigator.heuristic.risk(cycle.local_map, pose)
+        risk = navigator.heuristic.risk(cycle.local_map.for_costs, pose)
     return View(name, config, navigator, cycle, risk)
 
 
@@ -386,7 +386,7 @@ def state_figure(
     corners = np.array([[pose[0] - reach, pose[1] - reach], [pose[0] + reach, pose[1] + reach]])
     bounds = window(terrain, corners, 0.5)
     truth_of = make_heuristic(config.replaced(heuristic="oracle"))
-    truth = truth_of.risk(views[0].cycle.local_map, pose)
+    truth = truth_of.risk(views[0].cycle.local_map.for_costs, pose)
 
     def place(row: int, column: int) -> Axes:
         x = left + column * (cell + gap)

@@ -1,5 +1,10 @@
 // `enav`: the ENav-like planner. costs -> rank every candidate -> ACE down the list with cached
 // prefixes -> the first path that passes -> commit its first metre of arc or its first 30 deg of turn.
+//
+// A path passes when each of its poses does, or stands on unknown ground beyond its turn and commit_length_m. Such
+// a pose is no hazard that is known of, and the rover looks again before it gets there. Unlike
+// that, poses that reach over the map's border fail: nothing more will be seen there.
+//
 // A risk map enters the costs before the first ranking or, from a source that is asked on demand, once the
 // cheapest path has failed: then the candidates are ranked anew, and all verdicts so far still hold.
 #pragma once
@@ -62,13 +67,16 @@ class EnavPlanner final : public Planner {
 
   // Inspection of the last cycle, for pictures and tests.
   float path_cost(int path) const noexcept { return path_cost_[path]; }  // +inf: not ranked
-  enum Verdict : std::uint8_t { kNotEvaluated, kPassed, kFailed };
+  // kUnseen: failed, and for unknown ground alone.
+  enum Verdict : std::uint8_t { kNotEvaluated, kPassed, kFailed, kUnseen };
   Verdict pose_verdict(int pose_id) const noexcept {
     return static_cast<Verdict>(verdict_[pose_id]);
   }
   // Ids of the poses of a path after the start, in order; at most PlanResult::kMaxPathPoses - 1.
   // A path that reaches the goal ends there.
   int path_pose_ids(int path, std::int32_t* ids) const noexcept;
+  // kFailed: some pose rules the path out; kPassed: none can any more.
+  Verdict path_verdict(int path) const noexcept;
   Pose2 pose_of(int pose_id) const noexcept;
   // The pose and how the wheels are steered on the way through it.
   Stance stance_of(int pose_id) const noexcept;
@@ -95,6 +103,7 @@ class EnavPlanner final : public Planner {
   struct OpenPose {
     double price;
     std::int32_t id;
+    std::int32_t place;  // poses of the path before it
   };
   // The passing start of a turn and first arc, as far as it is known.
   struct ShortStart {
@@ -109,6 +118,9 @@ class EnavPlanner final : public Planner {
   void add_visits() noexcept;
   void build_costs(Telemetry* telemetry) noexcept;
   void use_risk(const RiskView& risk, Telemetry* telemetry) noexcept;
+  void add_zone_margin() noexcept;
+  // Whether the outline touches a zone on the way to a pose from the one before it, or there.
+  bool enters_zone(int pose_id) const noexcept;
   double typical_cost_per_m() const noexcept;
   // Cost-to-go, then every candidate's cost, then the list of them.
   void rank(Telemetry* telemetry) noexcept;
@@ -124,6 +136,14 @@ class EnavPlanner final : public Planner {
   // Verdict of a pose, from the cache or by the checker; false also when the budget is spent.
   bool pose_passes(int pose_id, Telemetry* telemetry) noexcept;
   bool path_passes(int path, Telemetry* telemetry) noexcept;
+  // How many of the `count` poses of a path have to pass: its turn and the first commit_length_m after it.
+  int needed_poses(int path, int count) const noexcept;
+  // How many of them the commitment takes in.
+  int committed_poses(int path, const std::int32_t* ids, int count) const noexcept;
+  // Whether a pose `place` poses after the start rules out a path whose first `needed` have to pass.
+  bool rules_out(int pose_id, int place, int needed) const noexcept {
+    return verdict_[pose_id] == kFailed || (verdict_[pose_id] == kUnseen && place < needed);
+  }
   void learn_failure(const Pose2& pose) noexcept;
   bool ask_for_risk(Telemetry* telemetry) noexcept;
   void choose(PlanResult* result) noexcept;
@@ -132,11 +152,12 @@ class EnavPlanner final : public Planner {
   ShortStart short_start(int first_arc) const noexcept;
   bool search_short(PlanResult* result) noexcept;
   double turn_cost(int turn) const noexcept;
-  // The first `pose_count` poses of a path become the result.
+  // The first `pose_count` poses of a path become the result, or those before the first unseen one.
   void accept(int path, int pose_count, PlanResult* result) noexcept;
 
   EnavConfig config_;
   AceChecker* checker_ = nullptr;
+  RoverOutline outline_;
   PathTree tree_;
   std::size_t arena_used_ = 0;
 
@@ -160,6 +181,7 @@ class EnavPlanner final : public Planner {
   Costmap costmap_{};
   double* scratch_ = nullptr;
   float* cost_with_memory_ = nullptr;
+  std::uint8_t* beside_zone_ = nullptr;  // coarse cells that the rover's origin cannot be in
   float* extra_to_go_ = nullptr;
   float* cost_to_go_ = nullptr;
   CostToGoScratch to_go_scratch_;

@@ -1,11 +1,14 @@
 // The planner's contract: a request in, a result out, once per cycle. Planners are chosen by name and
 // given a checker; every pose of a returned path has passed that checker.
+//
+// Ground that was never seen may be guessed for costs (PlanRequest::cost_map). No checker is shown a guess.
 #pragma once
 
 #include <cstdint>
 
 #include "mlnav/ground/grid.hpp"
 #include "mlnav/plan/telemetry.hpp"
+#include "mlnav/search/keep_out.hpp"
 #include "mlnav/search/risk.hpp"
 
 namespace mlnav {
@@ -21,14 +24,15 @@ struct RiskSource {
 
 struct PlanRequest {
   GridView map;                           // local heightmap around the rover
+  GridView cost_map;                      // optional, of the map's frame: heights for costs alone
   Pose2 pose;                             // of the rover, inside the map
   double standing_curvature_per_m = 0.0;  // its wheels stand steered for this (see Stance)
   Point2 goal;                            // inside the map or not
   double goal_tolerance_m = 1.0;
-  const RiskView* risk = nullptr;          // optional heuristic
-  RiskSource risk_source;                  // optional, not asked where `risk` is given
-  const std::uint8_t* keep_out = nullptr;  // optional, map's shape, nonzero = forbidden
-  std::int64_t ace_budget = -1;  // checker calls this cycle may spend; negative: unlimited
+  const RiskView* risk = nullptr;  // optional heuristic
+  RiskSource risk_source;          // optional, not asked where `risk` is given
+  KeepOutMask keep_out;            // optional, of the map's shape: for the whole outline
+  std::int64_t ace_budget = -1;    // checker calls this cycle may spend; negative: unlimited
   Clock clock;
 };
 
@@ -62,7 +66,8 @@ struct PlanResult {
   // With kPath: what to execute now. Either turn_rad or length_m is zero.
   Motion commit;
   Pose2 commit_end;
-  // The whole path the commitment is the start of: every pose the checker passed, in order.
+  // The path the commitment is the start of: poses that the checker passed, in order, up to the first one
+  // that stands on unknown ground. What a candidate does from there on is no part of the promise.
   std::int32_t path_index = -1;
   bool short_path = false;  // only the start of that candidate passed (see EnavConfig::short_paths)
   double path_cost = 0.0;

@@ -24,7 +24,7 @@ enum Reason : Reasons {
   kBorder = 1 << 7,         // too close to the map's border to tell
   kNotSettled = 1 << 8,     // settling did not converge
   kBadPose = 1 << 9,        // not finite, or heading too large
-  kKeepOutZone = 1 << 10,   // set by the planner: inside a keep-out zone
+  kKeepOutZone = 1 << 10,   // set by the planner: the outline touches a keep-out zone
   kNotCertified = 1 << 11,  // no proof found, in as many tries as report().inner_steps says
 };
 inline constexpr int kReasonCount = 12;
