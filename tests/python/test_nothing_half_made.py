@@ -1,0 +1,121 @@
+"""What is refused is refused before anything is written: no folder that then wants --force."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mlnav.cli import app
+from mlnav.risk import model_folder
+
+SHORT = ["--terrain", "0/.05"]
+
+
+def refused(out: Path, *args: object) -> str:
+    result = CliRunner().invoke(app, [*map(str, args), "--out", str(out)])
+    assert result.exit_code == 2, result.output
+    assert not out.exists(), sorted(out.rglob("*"))
+    assert "internal" not in result.output
+    return " ".join(result.output.split())
+
+
+@pytest.fixture
+def corrupt(tmp_path) -> Path:
+    """A shipped model with one byte changed."""
+    folder = tmp_path / "corrupt"
+    shutil.copytree(str(model_folder() / "verified-flight_like"), folder)
+    content = bytearray((folder / "model.onnx").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "model.onnx").write_bytes(content)
+    return folder
+
+
+@pytest.mark.onnx
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["traverse", *SHORT, "--heuristic", "network", "--set", "heuristic.model={}"],
+        ["plan", *SHORT, "--heuristic", "network", "--set", "heuristic.model={}"],
+        ["compare", *SHORT, "--pairs", "1", "--heuristics", "none,network:model={}"],
+        [
+            "campaign", "run", "smoke",
+            "--set", "contenders=[none, {{name: x, heuristic: {{name: network, model: {}}}}}]",
+        ],
+    ],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_a_corrupt_model(tmp_path, corrupt, command) -> None:
+    pytest.importorskip("onnxruntime")
+    args = [arg.format(corrupt) for arg in command]
+    assert "checksum" in refused(tmp_path / "out", *args)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["traverse", *SHORT],
+        ["plan", *SHORT],
+        ["compare", *SHORT, "--pairs", "1"],
+        ["ace", *SHORT],
+        ["ace", "explain", *SHORT, "--at", "20,20,0"],
+        ["bench", "soundness", *SHORT, "--poses", "10"],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("planner.tree.ace_step_m=0.07", "ace_step_m"),
+        ("planner.visit_radius_m=20", "visit_radius_m"),
+        ("limits.tilt_max_deg=80", "tilt_max_deg"),
+        ("checker.max_tries=0", "max_tries"),
+    ],
+)
+def test_a_value_that_the_core_refuses(tmp_path, command, setting, told) -> None:
+    assert told in refused(tmp_path / "out", *command, "--set", setting)
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--start=-5,5", "--goal=30,30"], "start"),
+        (["--start=5,5", "--goal=300,30"], "goal"),
+        (["--heading-deg=nan"], "heading"),
+        (["--terrain", "nowhere.tif"], "nowhere.tif"),
+        (["--world", "kinematic:x"], "world"),
+    ],
+)
+@pytest.mark.parametrize("command", ["traverse", "plan"])
+def test_a_run_that_cannot_begin(tmp_path, command, args, told) -> None:
+    if command == "plan" and "--world" in args:
+        pytest.skip("plan has no world")
+    assert told in refused(tmp_path / "out", command, *SHORT, *args)
+
+
+@pytest.mark.onnx
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (["--heuristics", "none,network:model=typo"], "no model 'typo' for verified, flight_like"),
+        (
+            ["--heuristics", "none,network", "--checker", "fixed_box", "--limits", "flight_like"],
+            "no model 'auto' for fixed_box, flight_like",
+        ),
+        (["--heuristics", "none,netwrok"], "network"),
+        (["--terrain", "nowhere.tif"], "nowhere.tif"),
+    ],
+)
+def test_a_comparison_that_would_be_of_the_baseline_with_itself(tmp_path, settings, told) -> None:
+    pytest.importorskip("onnxruntime")
+    output = refused(tmp_path / "out", "compare", *SHORT, "--pairs", "1", *settings)
+    assert told in output
+
+
+def test_training_data_that_is_none(tmp_path) -> None:
+    pytest.importorskip("torch")
+    told = refused(
+        tmp_path / "run", "learn", "train", "--data", tmp_path / "nowhere", "--checker", "verified"
+    )
+    assert "nowhere" in told
+    assert not (tmp_path / "nowhere").exists()
