@@ -309,7 +309,7 @@ def test_an_unsafe_state_says_what_by_how_much_and_for_how_long() -> None:
     assert unsafe.excess == pytest.approx(unsafe.value - unsafe.limit)
     assert unsafe.length_m > 0.5 and unsafe.states > 25
     assert unsafe.states == run.unsafe_states
-    assert "0.7 m where 0.3 is allowed" in str(unsafe)
+    assert "0.7 m where 0.3 is allowed" in str(unsafe) and "first in an arc" in str(unsafe)
     assert unsafe.pose == run.pose and unsafe.distance_m == run.driven_m
     steep = ground(np.tile(np.arange(160) * 0.1 * math.tan(math.radians(26)), (120, 1)))
     tilted = world(steep).execute((3.0, 13.0, 0.0), Motion(0.0, 0.0, 0.5)).unsafe

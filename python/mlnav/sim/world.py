@@ -337,7 +337,10 @@ class UnsafeState:
         lasted = [f"{self.length_m:.2f} m"] if self.length_m else []
         lasted += [f"{math.degrees(self.turn_rad):.1f} deg"] if self.turn_rad else []
         how_long = f" over {' and '.join(lasted)}" if lasted else ""
-        return f"{what}, in {self.states} states{how_long}, first in a {self.phase}"
+        states = f"{self.states} state" if self.states == 1 else f"{self.states} states"
+        when = {"stand": "standing", "steer": "while steering at a standstill"}
+        phase = when.get(self.phase, f"in {'an arc' if self.phase == 'arc' else 'a turn'}")
+        return f"{what}, in {states}{how_long}, first {phase}"
 
 
 _Numbers = tuple[str, F64, float, F64, Callable[[int], str]]
