@@ -822,14 +822,18 @@ class PyEnavPlanner {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       return std::chrono::duration<double>(now).count();
     };
-    grid_ = std::move(grid);
-    start_ = request.pose;
     const auto status = [&] {
       const Busy busy(&planning_);
       const py::gil_scoped_release release;
       return planner_.plan(request, result_.get());
     }();
-    require(status);
+    if (status != Status::kOk) {
+      // Its checker may hold either map until the next one; what the last cycle left is still of the old one.
+      refused_grid_ = std::move(grid);
+      require(status);
+    }
+    grid_ = std::move(grid);
+    start_ = request.pose;
     on_demand.rethrow();
 
     PyPlanResult out;
@@ -920,7 +924,8 @@ class PyEnavPlanner {
   Memory memory_;
   EnavPlanner planner_;
   std::unique_ptr<PlanResult> result_;
-  std::shared_ptr<Grid> grid_;  // the last cycle's map
+  std::shared_ptr<Grid> grid_;          // the last cycle's map
+  std::shared_ptr<Grid> refused_grid_;  // of a request that was refused since
   Pose2 start_;
   bool planning_ = false;
 };

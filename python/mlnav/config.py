@@ -250,8 +250,8 @@ WIDE_STEP_M = 0.25
 """Between checked poses on a path for checkers whose wheel boxes (0.4 m) reach over the gap."""
 
 CLOSE_STEP_M = 0.1
-"""For checkers that judge a pose and nothing beside it. A wheel comes on to a rock and off it
-within 0.25 m; the kinematic world looks every 0.1 m."""
+"""For checkers that judge a pose and nothing beside it: a wheel comes on to a rock and off it
+within 0.25 m."""
 
 WIDE_TURN_DEG = 10.0
 CLOSE_TURN_DEG = 10.0 / 3.0

@@ -288,7 +288,9 @@ def test_a_changed_model_is_not_mixed_in(recipes, tmp_path) -> None:
     contender = {"name": "n", "heuristic": {"name": "network", "model": str(model)}}
     definition = tiny(recipes, trials=1, contenders=["none", contender])
     before = run(definition, tmp_path / "x")
-    network = (model / "model.onnx").read_bytes() + b"\n"
+    weights = bytearray((model / "model.onnx").read_bytes())
+    weights[len(weights) // 2] ^= 1
+    network = bytes(weights)
     (model / "model.onnx").write_bytes(network)
     with pytest.raises(CampaignError, match=r"contender n: .*checksum"):
         resume(tmp_path / "x", trials=2)

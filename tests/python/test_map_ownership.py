@@ -1,7 +1,6 @@
 """A checker answers for its own map, whatever planners, threads and owners of arrays do."""
 
 import gc
-import math
 import pickle
 import threading
 
@@ -12,9 +11,8 @@ from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import HeightMap
 from mlnav.risk.base import RiskMap
-from mlnav.sim import Navigator
-from mlnav.sim.loop import at_rest, one_cycle
-from mlnav.terrain import Terrain, load
+from mlnav.sim.loop import one_cycle
+from mlnav.terrain import load
 
 NAMES = ["fixed_box", "verified", "settle", "probabilistic"]
 POSES = np.array([[8.0, 8.0, 0.0], [8.0, 8.0, 1.0]])
@@ -156,14 +154,14 @@ def test_maps_and_cycles_can_be_pickled() -> None:
     assert len(cycle.result.path) > 10
 
 
-def test_the_planner_uses_the_map_of_its_request() -> None:
-    """Also after the map of the cycle before is gone."""
-    level = Terrain(np.zeros((200, 200)), 0.1)
-    navigator = Navigator(level, Config())
-    pose = (10.0, 10.0, math.pi / 2)
-    where = at_rest(level, Config(), pose)
-    first = navigator.cycle(where, (10.0, 18.0)).result
-    for _ in range(5):
-        gc.collect()
-        np.full((400, 400), 5.0)
-        assert navigator.cycle(where, (10.0, 18.0)).result.outcome == first.outcome == "path"
+def test_a_refused_request_leaves_the_last_cycle_as_it_was() -> None:
+    planner = planner_of(checker_of("verified"))
+    first = flat()
+    planner.plan(first.grid, (4.0, 4.0, 0.0), (12.0, 12.0))
+    poses, verdicts = planner.path_poses(0), planner.path_verdicts()
+    with pytest.raises(ValueError, match="pose"):
+        planner.plan(blocked().grid, (400.0, 4.0, 0.0), (12.0, 12.0))
+    gc.collect()
+    np.testing.assert_array_equal(planner.path_poses(0), poses)
+    np.testing.assert_array_equal(planner.path_verdicts(), verdicts)
+    assert planner.plan(first.grid, (4.0, 4.0, 0.0), (12.0, 12.0)).outcome == "path"

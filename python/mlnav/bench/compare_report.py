@@ -14,7 +14,7 @@ from mlnav.bench.runner import Record
 from mlnav.bench.traverses import evaluation_statistics, outcomes_of, stage_ms
 from mlnav.campaign.safety import ENDINGS, ending_of, safety_of
 from mlnav.campaign.statistics import Estimate, Rate, mcnemar, paired_mean, paired_ratio
-from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
+from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION, out_of_work
 
 WORLD_STAGES = ("sense", "drive")
 """Stages of the simulation; the others are what a rover computes."""
@@ -161,6 +161,9 @@ def contender_statistics(
         "wall_ms_per_cycle": wall_ms(stages) if cycles else None,
         "stage_ms_per_cycle": stages,
         "modelled_flight": flight,
+        "out_of_work": out_of_work(
+            sum(r.get("risk_asked", 0) for r in runs), sum(r.get("risk_missing", 0) for r in runs)
+        ),
         "events": sorted({e for r in runs for e in r["events"]["distinct"]}),
     }
 
@@ -328,6 +331,10 @@ def markdown(summary: dict[str, Any]) -> str:
         lines += [_row([name, *_safety(block["contenders"][name])]) for name in names]
         lines += ["", _row(_HEADINGS), _row(["---"] * len(_HEADINGS))]
         lines += [_row([name, *_numbers(block, first, name)]) for name in names]
+    for name in names:
+        idle = summary["overall"]["contenders"][name]["out_of_work"]
+        if idle is not None:
+            lines += ["", f"**{name}: {idle}.**"]
     lines += ["", "## Assumptions", ""]
     return "\n".join([*lines, *(f"- {text}" for text in summary["assumptions"])]) + "\n"
 

@@ -14,13 +14,15 @@ from mlnav.campaign.safety import Safety, safety_of
 from mlnav.campaign.statistics import Rate, pooled_mean
 from mlnav.campaign.store import Store, writer_of
 from mlnav.campaign.trial import Row
+from mlnav.sim.metrics import out_of_work
 
 NO_RUN = ("crashed", "hung", "out_of_memory", "error")
 """Outcomes of trials that there is no run of."""
 
 
 BRIEF = ("identity", "ground", "trial", "contender", "outcome", "success", "ace_evaluations",
-          "cycles", "driven_m", "unsafe_states", "unsafe_constraint")  # fmt: skip
+          "cycles", "driven_m", "unsafe_states", "unsafe_constraint", "risk_asked",
+          "risk_missing")  # fmt: skip
 """Columns of the trials that all this takes."""
 
 
@@ -94,6 +96,7 @@ class Status:
         outcomes: how many ended how.
         success: by contender.
         safety: by contender.
+        out_of_work: what to say of heuristics that had no map where they were asked, by contender.
         writer: who runs it now.
         left_s: seconds that the rest will take, while it runs.
         runs: how often it was run, resumed or rerun.
@@ -107,6 +110,7 @@ class Status:
     outcomes: Mapping[str, int]
     success: Mapping[str, Rate]
     safety: Mapping[str, Safety]
+    out_of_work: Mapping[str, str]
     writer: str | None
     left_s: float | None
     runs: int
@@ -150,11 +154,17 @@ def status(folder: str | os.PathLike[str]) -> Status:
         dict(Counter(row["outcome"] for row in rows).most_common()),
         {n: Rate(sum(r["success"] for r in mine), len(mine)) for n, mine in by_name.items()},
         {n: safety_of(mine) for n, mine in by_name.items()},
+        {n: idle for n, mine in by_name.items() if (idle := _out_of_work(mine)) is not None},
         writer,
         _left_s(store, rows, each * definition.trials) if writer and not ended else None,
         len(store.provenance),
         store.damaged,
     )
+
+
+def _out_of_work(rows: Sequence[Row]) -> str | None:
+    asked, missing = (sum(r[c] or 0 for r in rows) for c in ("risk_asked", "risk_missing"))
+    return out_of_work(asked, missing)
 
 
 def _left_s(store: Store, rows: Sequence[Row], total: int) -> float | None:

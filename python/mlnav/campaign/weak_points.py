@@ -11,6 +11,7 @@ from mlnav.campaign.runs import Run, total
 from mlnav.campaign.state import NO_RUN, enough
 from mlnav.campaign.statistics import FEWEST_PAIRS
 from mlnav.config import Config
+from mlnav.sim.metrics import out_of_work
 
 FEW_PAIRS = 20
 """Fewer are told of: intervals of so few pairs are too narrow."""
@@ -139,6 +140,10 @@ def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Note]:
                 f"{name}: no risk map was ever used ({why}); it drove as the bare planner.",
                 asked > 0,
             )
+        mine = [r for r in runs if r.row["contender"] == name]
+        idle = out_of_work(int(total(mine, "risk_asked")), int(total(mine, "risk_missing")))
+        if idle is not None:
+            yield Note(f"{name}: {idle}; there it drove as the bare planner.", True)
         if f.events:
             yield Note(
                 f"{name}: in {f.events} of {f.trials} trials something did not go as configured, a"

@@ -255,11 +255,16 @@ def traverses_command(
     mlnav bench traverses --heuristic sobel --json
     """
     from mlnav.bench.traverses import CLASSES, class_table, traverses
+    from mlnav.risk.models import require_model
+    from mlnav.terrain import load
 
     setup = assemble(
         config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
     )
     names = tuple(classes.split(",")) if classes else CLASSES
+    for name in names:
+        load(name, seed)  # faults of it before anything is written
+    require_model(setup)
     if force:
         claim(out, ("traverses.jsonl",), force=True)
     with progress_bar("runs", len(names) * seeds) as update:
@@ -544,6 +549,7 @@ def physics_command(
     """
     from mlnav.bench import physics
     from mlnav.io import write_json
+    from mlnav.terrain import load
 
     if what not in physics.GROUNDS:
         raise RefusedError(f"{what!r} is none of {', '.join(physics.GROUNDS)}")
@@ -553,6 +559,8 @@ def physics_command(
     # The drive goes on whatever happens, to see all of it.
     setup = setup.replaced(["world.stop_at_limits=false"])
     grounds = terrain.split(",") if terrain else list(physics.GROUNDS[what])
+    for ground in grounds:
+        load(ground, seed)  # faults of it before anything is written
     files = (f"{what}.jsonl", f"{what}.json")
     claim(out, files if force else (), force)
     if what == "cost":

@@ -372,6 +372,8 @@ def _print(found: Status, folder: Path) -> None:
     for name, safety in found.safety.items():
         colour = "red" if safety.unsafe.hits else "green"
         table.add_row(f"[{colour}]unsafe[/]", f"{name} {safety.text()}")
+    for name, idle in found.out_of_work.items():
+        table.add_row("[red]out of work[/]", f"{name}: {idle}")
     for name, rate in found.success.items():
         table.add_row("success", f"{name} {rate.text(1)}")
     ended = (f"{n} {outcome.replace('_', ' ')}" for outcome, n in found.outcomes.items())

@@ -222,26 +222,49 @@ def driven_terrain(spec: str, seed: int, how: Reading, config: Config) -> Terrai
 # ----------------------------------------------------------------------------------------- output
 
 
-def claim(folder: Path, names: Sequence[str], force: bool) -> None:
-    """Make a folder ready for results of these names.
+def claim(
+    folder: Path, names: Sequence[str], force: bool, *more: tuple[Path, Sequence[str]]
+) -> None:
+    """Make folders ready for results of these names: all of them, or nothing is touched.
+
+    Call it once all that may be refused has been looked at, since it removes what `force` replaces.
+
+    Args:
+        folder: for results.
+        names: of the results in it.
+        force: replace results that are there.
+        more: further folders, each with its names.
 
     Raises:
-        RefusedError: the folder holds some of them and `force` is not set, or cannot be written.
+        RefusedError: a folder holds some of them and `force` is not set, or cannot be written.
     """
-    present = [name for name in names if (folder / name).exists()]
+    targets = [(folder, names), *more]
+    present = [(place / name) for place, mine in targets for name in mine]
+    present = [path for path in present if path.exists()]
     if present and not force:
-        raise RefusedError(
-            f"{folder} holds {', '.join(present)}: pass --force to replace, or --out"
-        )
+        held = ", ".join(path.name for path in present if path.parent == present[0].parent)
+        raise RefusedError(f"{present[0].parent} holds {held}: pass --force to replace, or --out")
+    made: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in present:
-            (folder / name).unlink()
-        probe = folder / f".mlnav-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        for place, _ in targets:
+            made += _made_folders(place)
+            probe = place / f".mlnav-{os.getpid()}"
+            probe.touch()
+            probe.unlink()
     except OSError as fault:
-        raise RefusedError(f"cannot write to {folder}: {fault.strerror or fault}") from fault
+        for empty in reversed(made):
+            with contextlib.suppress(OSError):
+                empty.rmdir()
+        raise RefusedError(f"cannot write to {place}: {fault.strerror or fault}") from fault
+    for path in present:
+        path.unlink()
+
+
+def _made_folders(folder: Path) -> list[Path]:
+    """Make a folder; those that were not there, outermost first."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing[::-1]
 
 
 def file_name(label: str) -> str:

@@ -272,6 +272,8 @@ def print_report(summary: dict[str, Any]) -> None:
         figures = ", ".join(f"{n} {_flight(flight[n]['modelled_flight'], i)}" for n in names)
         output.print(f"modelled flight time a cycle {line}" + (f": {figures}" if figures else ""))
     for name in names:
+        if flight[name]["out_of_work"] is not None:
+            output.print(f"[bold red]{name}[/]: {flight[name]['out_of_work']}", soft_wrap=True)
         for event in flight[name]["events"]:
             output.print(f"[bold]{name}[/]: {event}")
 

@@ -72,6 +72,7 @@ def plan_command(
     """
     from mlnav import sim, viz
     from mlnav.io import write_json
+    from mlnav.risk.models import require_model
 
     setup = assemble(
         config,
@@ -84,6 +85,7 @@ def plan_command(
     )
     how = reading(band, nodata, vertical_unit)
     ground = driven_terrain(terrain, seed, how, setup)
+    require_model(setup)
     start_at, goal_at = point("--start", start), point("--goal", goal)
     if not (start_at or goal_at or (ground.start_m and ground.goal_m)):
         start_at, goal_at = sim.default_endpoints(ground, setup)

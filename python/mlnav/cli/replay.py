@@ -80,9 +80,10 @@ def replay_command(
     names = ["replay.json", *(["traverse.png"] if picture else []), *(["traverse.gif"] * gif)]
     names += [f"cycle-{k}.{kind}" for k in wanted for kind in ("png", "json")]
     folder = out or Path("out/replay") / record.trial.key
-    claim(folder, names, force)
-    if rerun is not None:
-        claim(rerun.parent, [rerun.name], force)
+    known = len(record.cycles)
+    if known and wanted and wanted[-1] >= known:
+        raise RefusedError(f"--cycle {wanted[-1]}: the run has {known} cycles, from 0")
+    claim(folder, names, force, *([(rerun.parent, [rerun.name])] if rerun is not None else []))
     drawn: list[int] = []
     with contextlib.ExitStack() as open_files:
         observers: list[Callable[..., None]] = []

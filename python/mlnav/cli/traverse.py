@@ -128,6 +128,7 @@ def traverse_command(
     """
     from mlnav import sim
     from mlnav.io import JsonlWriter, write_json, write_text
+    from mlnav.risk.models import require_model
 
     setup = assemble(
         config,
@@ -159,12 +160,11 @@ def traverse_command(
     heading = None if heading_deg is None else math.radians(heading_deg)
     pose = sim.start_pose(ground, start_at, goal_point, heading)
     distance = math.dist(pose[:2], goal_point)
+    require_model(setup)
     # All that may be refused is made first: a folder is claimed for a run that can begin.
     navigator = sim.Navigator(ground, setup, seed)
     drives_in = sim.make_world(ground, setup)
-    claim(out, FILES, force)
-    if rerun is not None:
-        claim(rerun.parent, [rerun.name], force)
+    claim(out, FILES, force, *([(rerun.parent, [rerun.name])] if rerun is not None else []))
     write_text(out / "config.yaml", setup.to_yaml())
 
     with contextlib.ExitStack() as open_files:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -217,6 +216,7 @@ def require_model(config: Config) -> None:
     folder = find_model(heuristic.model, *pair)
     if folder is None:
         raise ModelError(f"no model {heuristic.model!r} for {', '.join(pair)}")
-    read_model(folder)
-    if find_spec("onnxruntime") is None:
+    from mlnav.risk.network import inference_session
+
+    if inference_session(read_model(folder), 1) is None:
         raise ModelError("heuristic network needs onnxruntime (extra 'onnx')")

@@ -200,7 +200,7 @@ def import_pybullet() -> Any:
     Raises:
         ImportError: it is not there.
     """
-    if "pybullet" in sys.modules:
+    if sys.modules.get("pybullet") is not None:
         return sys.modules["pybullet"]
     flush_c = ctypes.CDLL(None).fflush  # the banner may wait in C's buffer
     flush_c(None)
