@@ -534,7 +534,7 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
       return p.x_m == request.pose.x_m && p.y_m == request.pose.y_m;
     });
     const auto needed = static_cast<std::size_t>(
-        turning + std::lround(config.commit_length_m / config.tree.ace_step_m));
+        turning + std::lround(2.0 * config.commit_length_m / config.tree.ace_step_m));
     for (std::size_t i = 0; i < poses.size(); ++i) {
       const Reasons reasons = reasons_at(poses, i);
       if (reasons != 0 && !(reasons == kUnknown && i >= needed)) return false;

@@ -74,7 +74,7 @@ std::vector<Pose2> failures_of(const Rig& rig) {
       const int arc_pose = id - tree.turn_poses();
       const bool committed = arc_pose < tree.first_arcs() * tree.poses_per_arc() &&
                              arc_pose % tree.poses_per_arc() <
-                                 std::lround(config.commit_length_m / config.tree.ace_step_m);
+                                 std::lround(2.0 * config.commit_length_m / config.tree.ace_step_m);
       if (!committed) continue;
     }
     out.push_back(pose);

@@ -139,13 +139,16 @@ def test_a_path_is_proven_up_to_unseen_ground(guess: bool) -> None:
     assert len(result.path) > 10
 
 
-def test_unseen_ground_within_the_commitment_rules_a_path_out() -> None:
-    z = np.zeros((200, 200), np.float32)
-    whole = z.copy()
-    z[:, 130:133] = np.nan  # a front wheel is there after 1.6 m
-    assert plan(z, whole, 1.0, short_paths=False).length_m == 1.0
-    far = plan(z, whole, 3.0, short_paths=False)
-    assert far.length_m == 0.0 or abs(far.commit_end[2]) > math.radians(20)
+def test_unseen_ground_within_two_commitments_rules_a_path_out() -> None:
+    """With one alone a rover drives up against a hole and cannot leave it."""
+    for band, seen in ((140, True), (130, False)):  # a front wheel is there after 2.6 m, 1.6 m
+        z = np.zeros((200, 200), np.float32)
+        whole = z.copy()
+        z[:, band : band + 3] = np.nan
+        near = plan(z, whole, 1.0, short_paths=False)
+        assert (near.length_m == 1.0 and abs(near.commit_end[2]) < math.radians(20)) == seen
+        far = plan(z, whole, 1.5, short_paths=False)
+        assert far.length_m == 0.0 or abs(far.commit_end[2]) > math.radians(20)
 
 
 def test_guesses_change_costs_alone() -> None:

@@ -1,9 +1,9 @@
 // `enav`: the ENav-like planner. costs -> rank every candidate -> ACE down the list with cached
 // prefixes -> the first path that passes -> commit its first metre of arc or its first 30 deg of turn.
 //
-// A path passes when each of its poses does, or stands on unknown ground beyond its turn and commit_length_m. Such
-// a pose is no hazard that is known of, and the rover looks again before it gets there. Unlike
-// that, poses that reach over the map's border fail: nothing more will be seen there.
+// A path passes when each of its poses does, or stands on unknown ground beyond its turn and twice commit_length_m.
+// Such a pose is no known hazard, and the rover looks again before it gets there; the returned path ends before it.
+// Poses that reach over the map's border fail: nothing more will be seen there.
 //
 // A risk map enters the costs before the first ranking or, from a source that is asked on demand, once the
 // cheapest path has failed: then the candidates are ranked anew, and all verdicts so far still hold.
