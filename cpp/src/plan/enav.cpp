@@ -835,7 +835,7 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
 
   const int last = std::min(committed, count);
   result->commit_end = result->path[last].pose;
-  if (tree_.turn_pose_count(turn) > 0) {
+  if (last > 0 && tree_.turn_pose_count(turn) > 0) {
     result->commit.turn_rad = tree_.turn_pose_angle_rad(ids[last - 1]);
     last_turn_sign_ = result->commit.turn_rad > 0.0 ? 1 : -1;
     return;
