@@ -472,6 +472,23 @@ def test_report_arithmetic() -> None:
     json.dumps(told, allow_nan=False)
 
 
+def test_a_heuristic_that_is_out_of_work_is_told_of() -> None:
+    a, b = contenders(BASE, heuristic=["none", "sobel"])
+    what = Comparison(BASE, [a, b], [Entry("x", "x")], 1)
+    idle = {"risk_asked": 10, "risk_missing": 9}
+    told = report(
+        what,
+        [
+            made_record("x", 0, a, evaluations=[5], risk_asked=0, risk_missing=0),
+            made_record("x", 0, b, evaluations=[5], **idle),
+        ],
+    )
+    numbers = told["overall"]["contenders"]
+    assert numbers["none"]["out_of_work"] is None
+    assert "no map in 9 of 10 cycles" in numbers["sobel"]["out_of_work"]
+    assert "**sobel: the heuristic had no map" in markdown(told)
+
+
 def test_report_of_runs_that_never_moved() -> None:
     a, b = contenders(BASE, heuristic=["none", "sobel"])
     what = Comparison(BASE, [a, b], [Entry("x", "x")], 1)

@@ -1,5 +1,7 @@
 """What is refused is refused before anything is written: no folder that then wants --force."""
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -119,3 +121,37 @@ def test_training_data_that_is_none(tmp_path) -> None:
     )
     assert "nowhere" in told
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.onnx
+def test_a_model_that_is_no_network(tmp_path, corrupt) -> None:
+    """Its checksum holds: it was written for rubbish."""
+    pytest.importorskip("onnxruntime")
+    rubbish = b"this is no network"
+    (corrupt / "model.onnx").write_bytes(rubbish)
+    manifest = json.loads((corrupt / "manifest.json").read_text())
+    manifest["sha256"] = hashlib.sha256(rubbish).hexdigest()
+    (corrupt / "manifest.json").write_text(json.dumps(manifest))
+    for command in (
+        ["compare", *SHORT, "--pairs", "1", "--heuristics", f"none,network:model={corrupt}"],
+        ["traverse", *SHORT, "--heuristic", "network", "--set", f"heuristic.model={corrupt}"],
+        ["bench", "traverses", "--classes", "0/.05", "--seeds", "1", "--heuristic", "network",
+         "--set", f"heuristic.model={corrupt}"],
+    ):  # fmt: skip
+        assert "not a usable network" in refused(tmp_path / "out", *command)
+
+
+def test_results_that_are_there_outlive_what_is_refused(tmp_path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    for name, command in (
+        ("summary.json", ["traverse", *SHORT, "--rerun", str(blocked / "run.rrd")]),
+        ("traverses.jsonl", ["bench", "traverses", "--classes", "nonsense"]),
+        ("ace.json", ["ace", *SHORT, "--set", "checker.max_tries=0"]),
+    ):
+        (out / name).write_text("precious")
+        result = CliRunner().invoke(app, [*command, "--out", str(out), "--force"])
+        assert result.exit_code == 2, result.output
+        assert (out / name).read_text() == "precious"
