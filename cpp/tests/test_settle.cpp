@@ -245,6 +245,20 @@ TEST(Settle, SteeringChangesWhereTheRoverSettles) {
   EXPECT_GT(std::fabs(straight.heights_m[kFrontLeft] - turning.heights_m[kFrontLeft]), 1e-3);
 }
 
+TEST(Settle, AnyCurvatureSteersSomewhere) {
+  SinCos in_place[kWheels], steering[kWheels];
+  wheel_steering(RoverGeometry{}, INFINITY, in_place);
+  for (const double curvature : {1e5, -1e5, 1e7, -1e9, 1e160, -1e300, 1.7e308}) {
+    wheel_steering(RoverGeometry{}, curvature, steering);
+    for (int i = 0; i < kWheels; ++i) {
+      EXPECT_NEAR(steering[i].sin * steering[i].sin + steering[i].cos * steering[i].cos, 1.0,
+                  1e-12);
+      EXPECT_NEAR(steering[i].sin, in_place[i].sin, 1e-4);
+      EXPECT_NEAR(steering[i].cos, in_place[i].cos, 1e-4);
+    }
+  }
+}
+
 TEST(Settle, WheelsMayBeSteeredOneByOne) {
   const SettleModel model = default_model();
   const Map map(90, 90, 0.1, 0.0, 0.0,

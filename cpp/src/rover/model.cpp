@@ -45,7 +45,8 @@ WheelPlan wheel_plan(const RoverGeometry& g) noexcept {
 void wheel_steering(const RoverGeometry& geometry, double curvature_per_m,
                     SinCos steering[kWheels]) noexcept {
   const WheelPlan plan = wheel_plan(geometry);
-  const bool in_place = std::isinf(curvature_per_m);
+  // Within a micrometre of turning about the middle; beyond, squares would overflow and steer nowhere.
+  const bool in_place = std::fabs(curvature_per_m) > 1e6;
   for (int i = 0; i < kWheels; ++i) {
     steering[i] = {0.0, 1.0};
     if (plan.x_m[i] == 0.0 || curvature_per_m == 0.0) continue;
