@@ -518,7 +518,7 @@ def test_traverse_tells_of_unsafe_states_and_draws_the_first(level: Path, tmp_pa
     line = next(text for text in told.splitlines() if text.startswith("unsafe "))
     first = summary["unsafe_state"]
     assert f"{summary['unsafe_states']} of {summary['judged_states']:,} judged states" in line
-    assert f"first at {first['distance_m']:.2f} m in a {first['phase']}: relief" in line
+    assert f"first at {first['distance_m']:.2f} m ({first['phase']}): relief" in line
     assert f"({first['part']})" in line and "limit 0.3 m" in told
     assert (tmp_path / "unsafe" / "unsafe.png").stat().st_size > 10_000
     told = run("traverse", "-t", level, *ENDS, "--out", tmp_path / "safe")

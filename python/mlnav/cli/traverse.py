@@ -339,7 +339,7 @@ def _unsafe(summary: dict[str, Any]) -> str:
     if first is None:
         return told
     part = f" ({first['part']})" if first["part"] else ""
-    told += f"; first at {first['distance_m']:.2f} m in a {first['phase']}: {first['constraint']}"
+    told += f"; first at {first['distance_m']:.2f} m ({first['phase']}): {first['constraint']}"
     told += part
     if first["value"] is not None and first["limit"] is not None:
         scale, unit = (math.degrees(1.0), "deg") if first["unit"] == "rad" else (1.0, first["unit"])
