@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config, Rover
 from mlnav.core import ArrayError, HeightMap
+from mlnav.sim.localization import Whereabouts
 from mlnav.sim.loop import traverse
+from mlnav.sim.navigator import Navigator
 from mlnav.terrain import Terrain
 
 RES = 0.1
@@ -149,6 +151,24 @@ def test_unseen_ground_within_two_commitments_rules_a_path_out() -> None:
         assert (near.length_m == 1.0 and abs(near.commit_end[2]) < math.radians(20)) == seen
         far = plan(z, whole, 1.5, short_paths=False)
         assert far.length_m == 0.0 or abs(far.commit_end[2]) > math.radians(20)
+
+
+@pytest.mark.parametrize("checker", ["fixed_box", "verified"])
+def test_a_navigator_gives_its_checker_no_guesses(checker: str, monkeypatch) -> None:
+    """Level guesses over a band 1.6 m ahead of the front wheels look easy."""
+    config = Config().replaced([f"checker={checker}", "planner.short_paths=false"])
+    z = np.zeros((200, 200), np.float32)
+    navigator = Navigator(Terrain(z, RES, (0.05, 0.05), name="level"), config)
+    banded = z.copy()
+    banded[:, 130:133] = np.nan
+    local = HeightMap(banded, RES, (0.05, 0.05), None, z)
+    monkeypatch.setattr(navigator.sensor, "sense", lambda where: local)
+    pose = (10.0, 10.0, 0.0)
+    result = navigator.cycle(Whereabouts(pose, {}, pose), (18.0, 10.0)).result
+    assert result.rejects["unknown"] > 0
+    if result.outcome == "path":
+        assert not unseen_under(local, result.path, Rover()).any()
+        assert abs(result.commit_end[2]) > math.radians(20), "not straight at what nobody saw"
 
 
 def test_guesses_change_costs_alone() -> None:

@@ -427,14 +427,17 @@ def _cells(analysis: Analysis) -> dict[tuple[float, float], Block]:
     }
 
 
+def _percent(rate: Rate) -> tuple[float | None, str]:
+    if rate.value is None:
+        return None, ""
+    return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
+
+
 def unsafe_maps(analysis: Analysis) -> list[Chart]:
     """Unsafe trials over slope and rock cover, a map a contender."""
 
     def told(block: Block, name: str) -> tuple[float | None, str]:
-        rate = block.figures[name].safety.unsafe
-        if rate.value is None:
-            return None, ""
-        return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
+        return _percent(block.figures[name].safety.unsafe)
 
     return [
         _map(f"unsafe-map-{i}", f"{e.name}: unsafe trials",
@@ -448,10 +451,7 @@ def success_maps(analysis: Analysis) -> list[Chart]:
     """Success over slope and rock cover, a map a contender."""
 
     def told(block: Block, name: str) -> tuple[float | None, str]:
-        rate = block.figures[name].success
-        if rate.value is None:
-            return None, ""
-        return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
+        return _percent(block.figures[name].success)
 
     return [
         _map(f"success-map-{i}", f"{e.name}: goals reached",

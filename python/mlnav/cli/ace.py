@@ -79,7 +79,6 @@ def ace_command(
     setup = assemble(config, settings, allow_coarse, checker=checker, limits=limits)
     how = reading(band, nodata, vertical_unit)
     ground = driven_terrain(terrain, seed, how, setup)
-    setup.build_checker(1)
     claim(out, ("ace.tif", "ace.png", "ace.json"), force)
     with progress_bar(ground.name, 1.0) as update:
         verdicts = standing(ground, setup, bins, lambda done, of: update(done / of, ""))

@@ -37,17 +37,7 @@ _GROUND = "#b98a63"
 def explain_figure(terrain: Terrain, told: Explanation, config: Config) -> Figure:
     """Map, bounds against limits, wheel boxes, and the rover from its left and from ahead."""
     figure = style.new_figure(_WIDTH_IN, _HEIGHT_IN)
-
-    def place(left: float, top: float, width: float, height: float) -> Axes:
-        """Axes by inches from the upper left corner."""
-        return figure.add_axes(
-            (
-                left / _WIDTH_IN,
-                1.0 - (top + height) / _HEIGHT_IN,
-                width / _WIDTH_IN,
-                height / _HEIGHT_IN,
-            )
-        )
+    place = style.axes_by_inches(figure)
 
     _headline(figure, terrain, told, config)
     draw_pose_map(place(0.55, 1.62, 4.75, 4.55), terrain, told, config)

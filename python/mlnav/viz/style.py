@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -59,6 +60,23 @@ def new_figure(width_in: float, height_in: float) -> Figure:
     figure = Figure(figsize=(width_in, height_in), facecolor=PAPER)
     FigureCanvasAgg(figure)
     return figure
+
+
+def axes_by_inches(figure: Figure) -> Callable[[float, float, float, float], Axes]:
+    """What adds axes to a figure: left, top, width, height [in], from its upper left corner."""
+    width_in, height_in = figure.get_size_inches()
+
+    def place(left: float, top: float, width: float, height: float) -> Axes:
+        return figure.add_axes(
+            (
+                left / width_in,
+                1.0 - (top + height) / height_in,
+                width / width_in,
+                height / height_in,
+            )
+        )
+
+    return place
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:

@@ -54,17 +54,7 @@ def unsafe_figure(terrain: Terrain, result: TraverseResult, config: Config) -> F
     told = _explained(terrain, record, unsafe, config)
     links = links_of(told, config)
     figure = style.new_figure(_WIDTH_IN, _HEIGHT_IN)
-
-    def place(left: float, top: float, width: float, height: float) -> Axes:
-        """Axes by inches from the upper left corner."""
-        return figure.add_axes(
-            (
-                left / _WIDTH_IN,
-                1.0 - (top + height) / _HEIGHT_IN,
-                width / _WIDTH_IN,
-                height / _HEIGHT_IN,
-            )
-        )
+    place = style.axes_by_inches(figure)
 
     here = place(0.55, 1.7, 4.75, 4.55)
     draw_pose_map(here, terrain, told, config)
