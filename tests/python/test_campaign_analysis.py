@@ -34,7 +34,7 @@ from mlnav.stats import (
     pooled_mean,
     rate_difference,
 )
-from mlnav.studies.instructions import Usage, flight_seconds, load_instructions
+from mlnav.trials.flight_time import Usage, flight_seconds, load_instructions
 from mlnav.trials.runs import Run, runs_of
 
 # ------------------------------------------------------------------------------------- statistics

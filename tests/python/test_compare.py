@@ -29,9 +29,9 @@ from mlnav.core import HeightMap
 from mlnav.io import read_jsonl
 from mlnav.sim import SimError, drawn_endpoints, screen
 from mlnav.stats import mcnemar, paired_mean, paired_ratio
-from mlnav.studies.instructions import STAGES, Instructions, load_instructions
+from mlnav.trials.flight_time import STAGES, Instructions, load_instructions
 from mlnav.terrain import Reading, Terrain, TerrainError, load, read_geotiff, write_geotiff
-from mlnav.trials.grounds import Entry, ground_of
+from mlnav.trials.scenarios import Entry, ground_of
 
 BASE = Config().replaced(checker="fixed_box", limits="enav_like")
 

@@ -16,7 +16,7 @@ from mlnav.sim.explain import explain
 from mlnav.sim.loop import make_world
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
-from mlnav.trials.grounds import Entry
+from mlnav.trials.scenarios import Entry
 from mlnav.viz import style
 from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from mlnav.viz.relief import hillshade, relief_image, window

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm, t
+from scipy.stats import binomtest, chi2, norm, t
 
 F64 = NDArray[np.float64]
 
@@ -61,6 +61,38 @@ class Rate:
             return "-"
         low, high = self.interval
         return f"{100 * self.value:.{digits}f} % [{100 * low:.{digits}f}, {100 * high:.{digits}f}]"
+
+
+@dataclass(frozen=True)
+class PerExposure:
+    """`events` over an exposure, such as driven km, with its exact 95 % Poisson interval.
+
+    Garwood 1936, Biometrika 28: events are taken to be independent of each other.
+    """
+
+    events: int
+    exposure: float
+
+    @property
+    def value(self) -> float | None:
+        """Events per unit of exposure, None without exposure."""
+        return self.events / self.exposure if self.exposure else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval, None without exposure."""
+        if not self.exposure:
+            return None
+        low = float(chi2.ppf(0.025, 2 * self.events)) / 2.0 if self.events else 0.0
+        high = float(chi2.ppf(0.975, 2 * self.events + 2)) / 2.0
+        return low / self.exposure, high / self.exposure
+
+    def as_dict(self) -> dict[str, Any]:
+        """For records: events, exposure, rate and interval."""
+        interval = None if self.interval is None else list(self.interval)
+        return {
+            "events": self.events, "exposure": self.exposure, "value": self.value, "ci95": interval,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,10 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.runner import Key, Progress, Record, run_recorded
+from mlnav.compute.pool import results
 from mlnav.config import Bullet, Config
 from mlnav.core import HeightMap, reason_names
+from mlnav.io import JsonlWriter, read_jsonl
 from mlnav.linkage import STATE, linkage
 from mlnav.sim.bullet import BulletWorld
 from mlnav.sim.localization import Whereabouts
@@ -39,6 +40,10 @@ from mlnav.studies.cases import Case, cases
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
+
+Key = tuple[Any, ...]
+Record = dict[str, Any]
+Progress = Callable[[int, str], None]
 
 PER_TERRAIN = 25
 """Poses or arcs; then a new terrain is made."""
@@ -105,28 +110,32 @@ def measure(
 
     Args:
         what: `settled` or `arcs`.
-        specs: grounds, as for `bench.cases.cases`.
+        specs: grounds, as for `studies.cases.cases`.
         count: poses or arcs on each ground.
         config: rover, limits, checker and a Bullet world.
         records: JSON lines, appended to.
         seed: of terrains and poses.
         workers: processes.
-        progress: as of `run_recorded`.
+        progress: called with the number of terrains done, and a note.
 
     Raises:
         TerrainError, ConfigError: a ground or the configuration is bad.
         RecordError: `records` is damaged.
         WorkerError: a process died.
     """
-    return run_recorded(
-        _tasks(what, specs, count, config, seed),
-        _MEASUREMENTS[what],
-        records,
-        lambda r: (r["what"], r["case"], r["terrain"]),
-        workers=workers,
-        progress=progress,
-        note=lambda r: f"{r['case']} {r['terrain']}",
-    )
+    known: dict[Key, Record] = {}
+    for record in read_jsonl(records) if records.exists() else ():
+        known[record["what"], record["case"], record["terrain"]] = record
+    tasks = _tasks(what, specs, count, config, seed)
+    missing = [task for task in tasks if task.key not in known]
+    progress(len(tasks) - len(missing), "")
+    with JsonlWriter(records, append=True) as writer:
+        for done, record in enumerate(results(missing, _MEASUREMENTS[what], workers), 1):
+            writer.write(record)
+            known[record["what"], record["case"], record["terrain"]] = record
+            note = f"{record['case']} {record['terrain']}"
+            progress(len(tasks) - len(missing) + done, note)
+    return [known[task.key] for task in tasks]
 
 
 def terrains(what: str, specs: Sequence[str], count: int) -> int:
