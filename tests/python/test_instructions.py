@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from mlnav.risk import model_folder, model_names, read_model
-from mlnav.studies.instructions import BUILDS, CountingError, _Tools, by_part, require_scalar, totals
+from mlnav.studies.instructions import (
+    BUILDS,
+    CountingError,
+    _Tools,
+    by_part,
+    require_scalar,
+    totals,
+)
 from mlnav.trials.flight_time import (
     PER_S,
     STAGES,

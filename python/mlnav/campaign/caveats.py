@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlnav.campaign.definition import Definition
-from mlnav.campaign.status import enough
+from mlnav.campaign.progress import enough
 from mlnav.config import Config
 from mlnav.stats import FEWEST_PAIRS, PerExposure
 from mlnav.trials.records import NO_RUN

@@ -27,7 +27,7 @@ from mlnav.trials.records import (
     unfinished,
 )
 from mlnav.trials.scenarios import Scenario
-from mlnav.trials.trial import Trial
+from mlnav.trials.trial import Trial, TrialError
 
 _OF_THE_RECORDING = ("key", "attempts", *MADE_WITH, *TIMES)
 """Columns that say how a trial was run, not what it did."""
@@ -117,7 +117,10 @@ def _read(path: Path) -> Trial:
         raise CampaignError(f"{path}: cannot be read: {fault}") from fault
     if not isinstance(data, dict):
         raise CampaignError(f"{path}: not a trial")
-    return Trial.from_dict(data)
+    try:
+        return Trial.from_dict(data)
+    except TrialError as fault:
+        raise CampaignError(f"{path}: {fault}") from fault
 
 
 def _with_cycles(store: Store, trial: Trial, row: Row) -> Record:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlnav.campaign.definition import CampaignError, Definition, check_available
 from mlnav.campaign.joining import joined
-from mlnav.campaign.status import BRIEF, Progress, enough, in_words
+from mlnav.campaign.progress import BRIEF, Progress, enough, in_words
 from mlnav.campaign.store import (
     DEFINITION,
     Store,
