@@ -9,7 +9,7 @@ from mlnav.campaign.store import CYCLES, TRIALS
 from mlnav.compute.pool import run_tasks
 from mlnav.sim import traverse
 from mlnav.trials.records import STAGES, TIMES, Reliability, drive, run_trial, unfinished
-from mlnav.trials.trial import Trial
+from mlnav.trials.trial import Trial, TrialError
 
 
 @pytest.fixture(scope="module")
