@@ -7,7 +7,7 @@ from campaign_cases import tiny
 
 from mlnav.campaign import CampaignError
 from mlnav.campaign.store import CYCLES, TIMES, TRIALS
-from mlnav.compute.pool import run_tasks
+from mlnav.compute import run_tasks
 from mlnav.sim import traverse
 from mlnav.trials.trial import STAGES, Reliability, Trial, drive, run_trial, trials_of, unfinished
 

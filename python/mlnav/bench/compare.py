@@ -15,7 +15,7 @@ import numpy as np
 
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
 from mlnav.bench.traverses import config_digest, run_record
-from mlnav.compute.pool import Loss
+from mlnav.compute import Loss
 from mlnav.config import Config, ConfigError
 from mlnav.io import read_jsonl
 from mlnav.risk.models import Manifest, configured_model

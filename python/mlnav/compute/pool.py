@@ -1,96 +1,29 @@
-"""Tasks in worker processes: one that crashes, hangs or runs out of memory costs that task alone.
-
-Every worker is a loky executor of one process, so that it is known which task a process died of.
-"""
+"""Tasks in worker processes: one that crashes, hangs or fills the memory costs that task alone."""
 
 from __future__ import annotations
 
-import os
-import resource
-import signal
-import threading
+import contextlib
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from multiprocessing.connection import wait
+from typing import Any, Generic, TypeVar
 
-from loky import ProcessPoolExecutor
+from mlnav.compute.worker import Ended, Limits, Worker
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
-)
-
-
-_POLL_S = 0.5
-
-
-class WorkerError(RuntimeError):
-    """A process died, hung or ran out of memory, and its task has no result."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a task may take.
-
-    Attributes:
-        wall_s: seconds, after which its process is killed; None: no limit.
-        memory_mb: address space of a worker, beyond which it gets a MemoryError; None: no limit.
-        attempts: how often a task is begun whose process died, hung or ran out of memory.
-    """
-
-    wall_s: float | None = None
-    memory_mb: int | None = None
-    attempts: int = 2
-
-
-@dataclass(frozen=True)
-class Loss:
-    """Why a task has no result: `crashed`, `hung` or `out_of_memory`, as often as it was begun."""
-
-    kind: str
-    detail: str
-    attempts: int
-
-    def __str__(self) -> str:
-        return f"{self.kind.replace('_', ' ')} {self.attempts} times ({self.detail})"
-
-
-@dataclass(frozen=True, eq=False)
-class Ended(Generic[T, R]):
-    """A task that is over.
-
-    Attributes:
-        task: which.
-        value: its result, where there is one.
-        error: what it raised, else.
-        loss: or how it was lost with its process.
-    """
-
-    task: T
-    value: R | None = None
-    error: BaseException | None = None
-    loss: Loss | None = None
-
-    def result(self) -> R:
-        """The value; what the task raised; or WorkerError where it was lost."""
-        if self.error is not None:
-            raise self.error
-        if self.loss is not None:
-            raise WorkerError(f"a worker process {self.loss}")
-        return cast(R, self.value)
+_NO_LIMITS = Limits()
 
 
 def run_tasks(
     tasks: Iterable[T | None],
     run: Callable[[T], R],
     workers: int = 1,
-    limits: Limits = Limits(),
+    limits: Limits = _NO_LIMITS,
     group: Callable[[T], object] = id,
 ) -> Generator[Ended[T, R], None, None]:
     """Run tasks in processes of one thread each; yields them as they end.
@@ -99,23 +32,56 @@ def run_tasks(
         tasks: what to run, in this order as far as workers are free, asked for as they get free.
             None among them: there are more, but not before others have ended.
         run: a function of a module, which the processes import.
-        workers: processes.
+        workers: processes; 0: in this process, one after the other and without limits.
         limits: of each task.
         group: of a task; those of a group that follow each other run in one process while the
             others have work too.
 
     Closing the iterator, or Ctrl-C, kills the processes; tasks under way are then lost.
     """
-    with Workers(workers, limits) as pool:
+    if workers == 0:
+        yield from _in_this_process(tasks, run)
+        return
+    with contextlib.closing(Workers(workers, limits)) as pool:
         yield from pool.run(tasks, run, group)
 
 
-class Workers:
-    """Places for worker processes, which start when they are needed and stay until closed."""
+def results(tasks: Iterable[T], run: Callable[[T], R], workers: int = 0) -> Iterator[R]:
+    """Results in the order of the tasks, for work that is all or nothing; `workers` as above.
 
-    def __init__(self, count: int, limits: Limits = Limits()) -> None:
-        self._limits = limits
-        self._slots = [_Slot(limits.memory_mb) for _ in range(count)]
+    Raises:
+        WorkerError: a process died; what a task raises is raised as it is.
+    """
+    early: dict[int, R] = {}
+    due = 0
+    for ended in run_tasks(enumerate(tasks), partial(_second, run), workers):
+        early[ended.task[0]] = ended.result()
+        while due in early:
+            yield early.pop(due)
+            due += 1
+
+
+def _second(run: Callable[[T], R], task: tuple[int, T]) -> R:
+    return run(task[1])
+
+
+def _in_this_process(tasks: Iterable[T | None], run: Callable[[T], R]) -> Iterator[Ended[T, R]]:
+    for task in tasks:
+        if task is None:
+            return  # all others have ended
+        try:
+            ended = Ended(task, run(task))
+        except Exception as error:
+            ended = Ended[T, R](task, error=error)
+        yield ended
+
+
+class Workers:
+    """Worker processes, which start when they are needed and stay until closed."""
+
+    def __init__(self, count: int, limits: Limits = _NO_LIMITS) -> None:
+        self._attempts = limits.attempts
+        self._workers = [Worker(limits) for _ in range(count)]
 
     def run(
         self,
@@ -124,86 +90,82 @@ class Workers:
         group: Callable[[T], object] = id,
     ) -> Iterator[Ended[T, R]]:
         """Run tasks, as `run_tasks`."""
-        waiting = _Waiting(tasks, group, self._slots)
-        running: dict[Future[R], _Running[T]] = {}
-        free = list(self._slots)
+        waiting = _Waiting(tasks, group, self._workers)
+        free = list(self._workers)
+        running: set[Worker] = set()
         over: deque[Ended[T, R]] = deque()
 
         def fill() -> None:
             while free and (taken := waiting.take(free[-1])) is not None:
-                slot = free.pop()
-                running[slot.submit(run, taken[0])] = _Running(slot, *taken)
+                try:
+                    free[-1].begin(run, *taken)
+                except Exception as error:
+                    over.append(Ended(taken[0], error=error))
+                else:
+                    running.add(free.pop())
 
         try:
             while True:
                 fill()
-                if not running:
+                if running:
+                    for worker, ended in _ended(running):
+                        running.remove(worker)
+                        free.append(worker)
+                        if ended.loss and ended.loss.attempts < self._attempts:
+                            waiting.again(worker, ended.task, ended.loss.attempts + 1)
+                        else:
+                            over.append(ended)
+                    fill()  # before anything is done with results, so that nobody waits for that
+                elif not over:
                     return
-                for future, lost in _ended(running, self._limits.wall_s):
-                    slot, task, attempt = running.pop(future)
-                    free.append(slot)
-                    if lost is None:
-                        error = future.exception()
-                        over.append(Ended(task, None if error else future.result(), error))
-                        continue
-                    slot.kill()
-                    if attempt < self._limits.attempts:
-                        waiting.again(slot, task, attempt + 1)
-                    else:
-                        over.append(Ended(task, loss=Loss(*lost, attempt)))
-                fill()  # before anything is done with results, so that nobody waits for that
                 while over:
                     yield over.popleft()
         except KeyboardInterrupt:
+            over.extend(ended for _, ended in _ended(running, 0.0) if ended.loss is None)
             yield from over
-            for future in [f for f in running if f.done() and f.exception() is None]:
-                yield Ended(running.pop(future).task, future.result())
             raise
         finally:
-            for slot, *_ in running.values():
-                slot.kill()
+            for worker in running:
+                worker.kill()
 
     def close(self) -> None:
         """Kill the processes."""
-        for slot in self._slots:
-            slot.kill()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        for worker in self._workers:
+            worker.kill()
 
 
-class _Running(NamedTuple, Generic[T]):
-    slot: _Slot
-    task: T
-    attempt: int
+def _ended(
+    running: Collection[Worker], most_s: float = math.inf
+) -> list[tuple[Worker, Ended[Any, Any]]]:
+    """Workers whose task is over, with that; waits until there is news, or so long."""
+    pause_s = min([most_s, *(w.deadline_s - time.monotonic() for w in running)])
+    wait([w.pipe for w in running if w.pipe], None if pause_s == math.inf else max(pause_s, 0.0))
+    return [(w, ended) for w in running if (ended := w.ended()) is not None]
 
 
 class _Waiting(Generic[T]):
-    """Tasks that wait, a queue for each slot: a group's go to the slot that had its first."""
+    """Tasks that wait, a queue for each worker: a group's go to the worker that had its first."""
 
     def __init__(
-        self, tasks: Iterable[T | None], group: Callable[[T], object], slots: Sequence[_Slot]
+        self, tasks: Iterable[T | None], group: Callable[[T], object], workers: Sequence[Worker]
     ) -> None:
         self._tasks = iter(tasks)
         self._group = group
         self._ahead: T | None = None
-        self._queues: dict[_Slot, deque[tuple[T, int]]] = {slot: deque() for slot in slots}
+        self._queues: dict[Worker, deque[tuple[T, int]]] = {w: deque() for w in workers}
 
-    def take(self, slot: _Slot) -> tuple[T, int] | None:
-        """A task and its attempt for a slot, None where there is none for now."""
-        queue = self._queues[slot]
+    def take(self, worker: Worker) -> tuple[T, int] | None:
+        """A task and its attempt for a worker, None where there is none for now."""
+        queue = self._queues[worker]
         if not queue:
             self._fill(queue)
         if not queue:
             queue = max(self._queues.values(), key=len)  # nothing new: help who has most
         return queue.popleft() if queue else None
 
-    def again(self, slot: _Slot, task: T, attempt: int) -> None:
+    def again(self, worker: Worker, task: T, attempt: int) -> None:
         """Put a task back."""
-        self._queues[slot].appendleft((task, attempt))
+        self._queues[worker].appendleft((task, attempt))
 
     def _fill(self, queue: deque[tuple[T, int]]) -> None:
         while True:
@@ -214,115 +176,3 @@ class _Waiting(Generic[T]):
                 return
             queue.append((task, 1))
             self._ahead = None
-
-
-def _ended(
-    running: dict[Future[R], _Running[T]], wall_s: float | None
-) -> list[tuple[Future[R], tuple[str, str] | None]]:
-    """Futures that are over, with how their process was lost; waits a while for the first."""
-    # Not until the first limit: a process that starts has its task begin at any time.
-    pause_s = None if wall_s is None else min(max(wall_s, 0.01), _POLL_S)
-    done, _ = wait(running, pause_s, FIRST_COMPLETED)
-    ended: list[tuple[Future[R], tuple[str, str] | None]] = []
-    for future in done:
-        error = future.exception()
-        if isinstance(error, BrokenProcessPool):
-            ended.append((future, ("crashed", "its process ended")))
-        elif isinstance(error, MemoryError):
-            ended.append((future, ("out_of_memory", "beyond the limit of a worker's memory")))
-        else:
-            ended.append((future, None))
-    if not ended and wall_s is not None:
-        now = time.monotonic()
-        for future, (slot, *_) in running.items():
-            if now - slot.begun_s >= wall_s:
-                ended.append((future, ("hung", f"not over after {wall_s:g} s")))
-    return ended
-
-
-_START_S = 120.0
-"""That a process may take to start, which is not its first task's time."""
-
-
-class _Slot:
-    """A place for one worker process, which is started when it is needed."""
-
-    def __init__(self, memory_mb: int | None) -> None:
-        self._memory_mb = memory_mb
-        self._executor: Any = None
-        self.begun_s = 0.0
-        """When its task began, by the monotonic clock."""
-
-    def submit(self, run: Callable[[T], R], task: T) -> Future[R]:
-        if self._executor is None:
-            self._executor = ProcessPoolExecutor(
-                1, initializer=_start_worker, initargs=(self._memory_mb,), env=ONE_THREAD
-            )
-            self.begun_s = time.monotonic() + _START_S
-            self._executor.submit(_import, run).add_done_callback(self._begin)
-        else:
-            self.begun_s = time.monotonic()
-        future: Future[R] = self._executor.submit(run, task)
-        return future
-
-    def _begin(self, _: object) -> None:
-        self.begun_s = time.monotonic()
-
-    def kill(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, kill_workers=True)
-            self._executor = None
-
-
-def _import(_: object) -> None:
-    """Nothing; to be sent it, a process has imported what it is to run."""
-
-
-def _start_worker(memory_mb: int | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills workers
-    _end_with_parent()
-    if memory_mb is not None:
-        size = memory_mb * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent does, however that ends.
-
-    Workers wait on a queue that they hold open themselves, so a parent that is killed would leave
-    them waiting for ever.
-    """
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:  # an orphan is adopted
-            time.sleep(_POLL_S)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="end with parent", daemon=True).start()
-
-
-def results(tasks: Sequence[T], run: Callable[[T], R], workers: int = 1) -> Iterator[R]:
-    """Results in the order of the tasks, for work that is all or nothing.
-
-    Raises:
-        WorkerError: a process died; what a task raises is raised as it is.
-    """
-    if workers <= 1 or len(tasks) <= 1:
-        yield from map(run, tasks)
-        return
-    early: dict[int, R] = {}
-    due = 0
-    for ended in run_tasks(list(enumerate(tasks)), _Numbered(run), workers):
-        early[ended.task[0]] = ended.result()
-        while due in early:
-            yield early.pop(due)
-            due += 1
-
-
-@dataclass(frozen=True)
-class _Numbered(Generic[T, R]):
-    run: Callable[[T], R]
-
-    def __call__(self, task: tuple[int, T]) -> R:
-        return self.run(task[1])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mlnav.campaign.figures import Failure
 from mlnav.campaign.replay import find, replay
 from mlnav.campaign.status import NO_RUN
-from mlnav.compute.pool import Limits, run_tasks
+from mlnav.compute import Limits, run_tasks
 from mlnav.viz.style import PAPER
 
 if TYPE_CHECKING:
