@@ -388,7 +388,7 @@ def test_campaigns_beside_each_other_tell_of_unsafe_trials(tmp_path: Path) -> No
 def test_the_status_tells_of_unsafe_trials_by_contender(tmp_path: Path) -> None:
     found = status(unsafe_campaign(tmp_path))
     assert [f.rate("unsafe").hits for f in found.figures.values()] == [2, 0]
-    assert found.as_dict()["figures"]["none"]["unsafe_per_km"]["value"] == 20.0
+    assert found.as_dict()["figures"]["none"]["unsafe_per_km"]["rate"] == 20.0
 
 
 def test_charts_leave_nothing_of_a_name_out(tmp_path: Path, recipes_folder: Path) -> None:

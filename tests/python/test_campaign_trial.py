@@ -6,7 +6,7 @@ import pytest
 from campaign_cases import tiny
 
 from mlnav.campaign.store import CYCLES, TRIALS
-from mlnav.compute.pool import run_tasks
+from mlnav.compute import run_tasks
 from mlnav.sim import traverse
 from mlnav.trials.records import STAGES, TIMES, Reliability, drive, run_trial, unfinished
 from mlnav.trials.trial import Trial, TrialError

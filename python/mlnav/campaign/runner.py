@@ -22,7 +22,7 @@ from mlnav.campaign.store import (
     locked,
     read_definition,
 )
-from mlnav.compute.pool import Ended, Limits, run_tasks
+from mlnav.compute import Ended, Limits, run_tasks
 from mlnav.config import ConfigError
 from mlnav.io import write_text
 from mlnav.risk.models import ModelError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mlnav.campaign.analysis import Failure
 from mlnav.campaign.replay import find, replay
-from mlnav.compute.pool import Limits, run_tasks
+from mlnav.compute import Limits, run_tasks
 from mlnav.trials.records import NO_RUN
 from mlnav.viz.style import PAPER
 

@@ -27,10 +27,9 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.compute.pool import results
+from mlnav.compute import run_recorded
 from mlnav.config import Bullet, Config
 from mlnav.core import HeightMap, reason_names
-from mlnav.io import JsonlWriter, read_jsonl
 from mlnav.linkage import STATE, linkage
 from mlnav.sim.bullet import BulletWorld
 from mlnav.sim.localization import Whereabouts
@@ -123,19 +122,14 @@ def measure(
         RecordError: `records` is damaged.
         WorkerError: a process died.
     """
-    known: dict[Key, Record] = {}
-    for record in read_jsonl(records) if records.exists() else ():
-        known[record["what"], record["case"], record["terrain"]] = record
-    tasks = _tasks(what, specs, count, config, seed)
-    missing = [task for task in tasks if task.key not in known]
-    progress(len(tasks) - len(missing), "")
-    with JsonlWriter(records, append=True) as writer:
-        for done, record in enumerate(results(missing, _MEASUREMENTS[what], workers), 1):
-            writer.write(record)
-            known[record["what"], record["case"], record["terrain"]] = record
-            note = f"{record['case']} {record['terrain']}"
-            progress(len(tasks) - len(missing) + done, note)
-    return [known[task.key] for task in tasks]
+    return run_recorded(
+        {task.key: task for task in _tasks(what, specs, count, config, seed)},
+        _MEASUREMENTS[what],
+        records,
+        lambda r: (r["what"], r["case"], r["terrain"]),
+        workers=workers,
+        progress=lambda done, r: progress(done, f"{r['case']} {r['terrain']}" if r else ""),
+    )
 
 
 def terrains(what: str, specs: Sequence[str], count: int) -> int:

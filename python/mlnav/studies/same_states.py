@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlnav.campaign.store import Store
-from mlnav.compute.pool import results
+from mlnav.compute import results
 from mlnav.sim import Motion, Navigator, at_rest
 from mlnav.stats import Estimate, paired_ratio
 from mlnav.trials.records import Row
