@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mlnav import _core
 from mlnav._core import CoreError
+from mlnav.parts import Part
 
 if TYPE_CHECKING:
     from mlnav.terrain import Terrain
@@ -25,11 +26,13 @@ __all__ = [
     "ArrayError",
     "CoreError",
     "HeightMap",
+    "PoseChecker",
     "as_array",
     "as_float32",
     "as_float64",
     "as_mask",
     "as_poses",
+    "checker_of",
     "frozen_copy",
     "grid_of",
     "reason_names",
@@ -221,3 +224,64 @@ def grid_of(z: ArrayLike, resolution_m: float, origin_m: tuple[float, float]) ->
 def reason_names(reasons: int) -> list[str]:
     """Names of the set bits of a checker's reasons, in order of the bits."""
     return [name for bit, name in enumerate(_core.REASONS) if reasons >> bit & 1]
+
+
+class PoseChecker(Protocol):
+    """A checker in Python. It is asked pose by pose, so it is slow."""
+
+    def set_map(self, grid: _core.Grid) -> None:
+        """Answer about this map from now on."""
+        ...
+
+    def is_safe(self, x_m: float, y_m: float, heading_rad: float, curvature_per_m: float) -> int:
+        """Why the pose is not safe: bits of `_core.REASONS`; 0: it is safe.
+
+        The corner wheels are steered for the curvature, left positive, infinite for turning in
+        place.
+        """
+        ...
+
+
+class _HeldChecker:
+    """A checker from outside, held to its contract."""
+
+    def __init__(self, checker: PoseChecker, part: Part) -> None:
+        self._checker, self._part = checker, part
+        self._asked = False
+
+    def set_map(self, grid: _core.Grid) -> None:
+        with self._part.blamed():
+            self._checker.set_map(grid)
+
+    def is_safe(self, x_m: float, y_m: float, heading_rad: float, curvature_per_m: float) -> int:
+        reasons: Any
+        pose = x_m, y_m, heading_rad, curvature_per_m
+        with self._part.blamed():
+            reasons = self._checker.is_safe(*pose)
+            again = reasons if self._asked else self._checker.is_safe(*pose)
+        self._asked = True
+        # True would read as a fault, the first one: whoever returns a flag means "it is safe".
+        self._part.expect(
+            type(reasons) is not bool
+            and isinstance(reasons, int | np.integer)
+            and 0 <= int(reasons) < 1 << len(_core.REASONS),
+            f"is_safe() must give bits of _core.REASONS, 0 for safe; got {reasons!r}",
+        )
+        self._part.expect(again == reasons, "is_safe() gives two answers about one pose")
+        return int(reasons)
+
+
+def checker_of(made: Any, part: Part, model: _core.RoverModel) -> _core.Checker:
+    """What the maker of a checker made, as the core takes it.
+
+    Raises:
+        PartError: it is no checker.
+    """
+    if isinstance(made, _core.Checker):
+        return made
+    part.expect(
+        callable(getattr(made, "set_map", None)) and callable(getattr(made, "is_safe", None)),
+        f"{type(made).__name__} has no set_map() and is_safe()",
+    )
+    held: _core.Checker = _core.Checker.of_python(_HeldChecker(made, part), model)
+    return held

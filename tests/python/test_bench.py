@@ -18,8 +18,9 @@ from mlnav.bench.soundness import (
     tally,
 )
 from mlnav.bench.traverses import class_table, config_digest, traverses
-from mlnav.config import Config, names_of
+from mlnav.config import Config
 from mlnav.core import HeightMap
+from mlnav.parts import names_of
 from mlnav.terrain import TerrainError
 
 

@@ -11,8 +11,10 @@ from mlnav import viz
 from mlnav.bench.compare import Comparison, contenders
 from mlnav.bench.compare_report import report
 from mlnav.campaign.grounds import Entry
-from mlnav.config import Config, names_of
-from mlnav.sim import Motion, TraverseResult, one_cycle, traverse
+from mlnav.config import Config
+from mlnav.nav import Motion
+from mlnav.parts import names_of
+from mlnav.sim import TraverseResult, one_cycle, traverse
 from mlnav.sim.explain import explain
 from mlnav.sim.loop import make_world
 from mlnav.sim.standing import standing

@@ -20,16 +20,9 @@ from mlnav.campaign.pool import Loss
 from mlnav.campaign.provenance import core_digest
 from mlnav.config import Config, ConfigError
 from mlnav.io import read_jsonl
+from mlnav.nav import Motion
 from mlnav.risk.models import Manifest, configured_model
-from mlnav.sim import (
-    CycleRecord,
-    Motion,
-    Navigator,
-    TraverseResult,
-    at_rest,
-    lost_run,
-    traverse,
-)
+from mlnav.sim import CycleRecord, SimulatedNavigator, TraverseResult, at_rest, lost_run, traverse
 from mlnav.sim.cells import check_cells
 from mlnav.terrain import AS_DECLARED, Reading, Terrain, load, with_rocks
 
@@ -447,7 +440,7 @@ def _plan(task: _Plan) -> Record:
     for state in task.states:
         # A new navigator each time: nothing is remembered from one state to the next.
         where = at_rest(ground.terrain, run.config, state.pose)
-        navigator = Navigator(ground.terrain, run.config)
+        navigator = SimulatedNavigator(ground.terrain, run.config)
         result = navigator.cycle(where, ground.goal, state.steered_per_m).result
         counts.append(result.ace_evaluations)
         floors.append(result.ace_floor)

@@ -30,9 +30,9 @@ from mlnav.config import (
     Count,
     Positive,
     Section,
+    format_validation_error,
     parse_yaml,
     set_value,
-    told,
 )
 from mlnav.io import shipped_folder
 from mlnav.risk.models import ModelError, require_model
@@ -391,7 +391,7 @@ def _checked(data: dict[str, Any], source: str) -> Definition:
     try:
         return Definition.model_validate(data)
     except ValidationError as fault:
-        raise CampaignError(told(fault, data, source)) from fault
+        raise CampaignError(format_validation_error(fault, data, source)) from fault
 
 
 def check_available(definition: Definition) -> None:

@@ -17,12 +17,11 @@ from mlnav.campaign.definition import CampaignError, Definition, dispersed
 from mlnav.campaign.grounds import Entry, Ground, file_digest, ground_of
 from mlnav.campaign.provenance import code_digest
 from mlnav.config import Config, ConfigError
+from mlnav.nav import Cycle, Navigator
 from mlnav.risk import RiskMap
 from mlnav.risk.models import configured_model
 from mlnav.sim import (
-    Cycle,
     CycleRecord,
-    Navigator,
     SimError,
     TraverseResult,
     WorldError,
@@ -324,7 +323,7 @@ STAGES = ("sense", "heuristic", "plan", "drive")
 
 
 def _cycle_row(trial: Row, cycle: CycleRecord) -> Row:
-    believed = cycle.believed
+    believed = cycle.estimated_pose
     return {
         **{name: trial[name] for name in ("key", "ground", "trial", "contender")},
         "cycle": cycle.cycle,
@@ -369,7 +368,7 @@ class Reliability:
         """Take the samples of a cycle."""
         if cycle.risk is None:
             return
-        x, y, _ = record.believed
+        x, y, _ = record.estimated_pose
         poses = np.column_stack(
             [
                 self._rng.uniform(x - _SAMPLE_REACH_M, x + _SAMPLE_REACH_M, _SAMPLES),

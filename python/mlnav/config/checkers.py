@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from mlnav.config.section import Positive, Section, filled
+from mlnav.config.section import PartSection, Positive, filled
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -25,7 +25,15 @@ CLOSE_TURN_DEG = 10.0 / 3.0
 that traverses under `verified` ran into with 10 degrees were in turns."""
 
 
-class Verified(Section):
+class Checker(PartSection):
+    """What the planner asks of a checker: how far apart the poses are that it looks at."""
+
+    kind: ClassVar[str] = "checker"
+    pose_step_m: ClassVar[float] = CLOSE_STEP_M
+    turn_step_deg: ClassVar[float] = CLOSE_TURN_DEG
+
+
+class Verified(Checker):
     """The certified checker: passes a pose only with proof of a settled state in its bounds."""
 
     name: Literal["verified"] = "verified"
@@ -33,9 +41,6 @@ class Verified(Section):
     """Wheel height by which the first box lets settled states differ."""
     max_tries: Annotated[int, Field(ge=1, le=100)] = 8
     """Boxes tried before `not_certified`."""
-
-    pose_step_m: ClassVar[float] = CLOSE_STEP_M
-    turn_step_deg: ClassVar[float] = CLOSE_TURN_DEG
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""
@@ -47,7 +52,7 @@ class Verified(Section):
         return _core.Checker.verified(model, config)
 
 
-class FixedBox(Section):
+class FixedBox(Checker):
     """The ENav-like checker: wheel boxes of fixed size about nominal positions."""
 
     name: Literal["fixed_box"] = "fixed_box"
@@ -69,7 +74,7 @@ class FixedBox(Section):
         return _core.Checker.fixed_box(model, box, max_map_cells)
 
 
-class Probabilistic(Section):
+class Probabilistic(Checker):
     """p-ACE: the intervals of `fixed_box`, passed where they are likely enough. Proves nothing."""
 
     name: Literal["probabilistic"] = "probabilistic"
@@ -98,13 +103,10 @@ class Probabilistic(Section):
         return _core.Checker.probabilistic(model, box, config, max_map_cells)
 
 
-class Settle(Section):
+class Settle(Checker):
     """The reference checker: settles the rover and looks at the state. No bounds."""
 
     name: Literal["settle"] = "settle"
-
-    pose_step_m: ClassVar[float] = CLOSE_STEP_M
-    turn_step_deg: ClassVar[float] = CLOSE_TURN_DEG
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""

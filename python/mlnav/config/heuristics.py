@@ -6,15 +6,16 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from mlnav.config.section import Count, NonNegative, Positive, Section
+from mlnav.config.section import Count, NonNegative, PartSection, Positive
 
 Policy = Literal["always", "on_failure"]
 """When a heuristic is asked: up front in every cycle, or once the cheapest path failed ACE."""
 
 
-class NoHeuristic(Section):
+class NoHeuristic(PartSection):
     """The baseline: no risk map."""
 
+    kind: ClassVar[str] = "heuristic"
     name: Literal["none"] = "none"
     policy: ClassVar[Policy] = "always"
     persist_cycles: ClassVar[int] = 0
@@ -23,10 +24,10 @@ class NoHeuristic(Section):
     fail_price: ClassVar[float] = 0.0
 
 
-class Predictor(Section):
+class Predictor(PartSection):
     """What all heuristics with a risk map share: when it is made, and how it is priced."""
 
-    name: str
+    kind: ClassVar[str] = "heuristic"
     policy: Policy = "on_failure"
     """When the map is made: always, or on_failure of the cheapest path."""
     persist_cycles: Annotated[int, Field(ge=0)] = 3
@@ -82,4 +83,4 @@ class Oracle(Predictor):
     """Half width of the square about the rover."""
 
 
-Heuristic = NoHeuristic | Failures | Sobel | Network | Oracle
+Heuristic = NoHeuristic | Predictor

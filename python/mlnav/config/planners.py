@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from mlnav.config.checkers import CLOSE_STEP_M, CLOSE_TURN_DEG
 from mlnav.config.heuristics import Heuristic
-from mlnav.config.section import Angle, ConfigError, NonNegative, Positive, Section, filled
+from mlnav.config.section import (
+    Angle,
+    ConfigError,
+    NonNegative,
+    PartSection,
+    Positive,
+    Section,
+    filled,
+)
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -50,7 +58,25 @@ class PathTree(Section):
     10 degrees, or a third of that for those that judge a pose alone."""
 
 
-class Enav(Section):
+class Planner(PartSection):
+    """What all planners share."""
+
+    kind: ClassVar[str] = "planner"
+    overthink_evaluations: Annotated[int, Field(ge=0)] = 275
+    """A cycle with more ACE evaluations than this is an overthink."""
+
+    @property
+    def align_cells(self) -> int:
+        """Local maps begin at multiples of so many cells, which keep their place in all cycles."""
+        return 1
+
+    @property
+    def reach_m(self) -> float:
+        """How far from the rover it plans, for pictures."""
+        return 6.0
+
+
+class Enav(Planner):
     """The ENav-like planner."""
 
     name: Literal["enav"] = "enav"
@@ -77,6 +103,16 @@ class Enav(Section):
     visit_radius_m: Positive = 0.8
     flip_cost: NonNegative = 2.0
     """Of turning against the turn committed just before."""
+
+    @property
+    def align_cells(self) -> int:
+        """Those of a cell of the costmap."""
+        return self.costmap.coarsening
+
+    @property
+    def reach_m(self) -> float:
+        """Two arcs."""
+        return 2.0 * self.tree.arc_length_m
 
     def to_core(
         self,
