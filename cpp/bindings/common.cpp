@@ -75,11 +75,10 @@ void require(Status status, const char* field) {
 void require(const Fault& fault) {
   if (fault.ok()) return;
   if (std::isnan(fault.lo)) require(fault.status, fault.field);
-  const std::string field = fault.field;
-  const bool angle = field.size() > 4 && field.compare(field.size() - 4, 4, "_rad") == 0;
+  const bool angle = std::string(fault.unit) == "rad";
   const double scale = angle ? 1.0 / kDeg : 1.0;
   std::ostringstream message;
-  message << to_string(fault.status) << ": [" << field << "] is " << fault.value * scale
+  message << to_string(fault.status) << ": [" << fault.field << "] is " << fault.value * scale
           << (angle ? " deg" : "") << ", must be ";
   if (std::isinf(fault.hi)) {
     message << "at least " << fault.lo * scale;

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "fields.hpp"
 #include "mlnav/ground/view.hpp"
 
 namespace mlnav::bindings {
@@ -93,16 +94,15 @@ Array<float> view(const Grid& grid, const std::tuple<double, double, double>& ey
 }
 
 py::array sobel(const Grid& grid, double kernel_half_width_m) {
-  if (!(kernel_half_width_m > 0.0 && kernel_half_width_m <= 100.0)) {
-    throw CoreError("kernel_half_width_m must be positive and at most 100 m");
-  }
+  const SobelConfig config{kernel_half_width_m};
+  require(validate(config));
   Array<float> out(
       {static_cast<py::ssize_t>(grid.view.ny), static_cast<py::ssize_t>(grid.view.nx)});
   float* risk = out.mutable_data();
   {
     const py::gil_scoped_release release;
     std::vector<double> scratch(sobel_scratch_doubles(grid.view.nx, grid.view.ny));
-    sobel_risk(grid.view, {kernel_half_width_m}, scratch.data(), risk);
+    sobel_risk(grid.view, config, scratch.data(), risk);
   }
   return out;
 }
@@ -110,14 +110,8 @@ py::array sobel(const Grid& grid, double kernel_half_width_m) {
 }  // namespace
 
 void bind_ground(py::module_& m) {
-#define FIELD(name) .def_readwrite(#name, &Self::name)
-  {
-    using Self = CostmapConfig;
-    py::class_<Self>(m, "CostmapConfig")
-        .def(py::init<>()) FIELD(coarsening) FIELD(patch_half_width_m) FIELD(tilt_scale_rad)
-            FIELD(roughness_scale_m) FIELD(tilt_limit_rad) FIELD(unknown_cost);
-  }
-#undef FIELD
+  bind_config<CostmapConfig>(m, "CostmapConfig");
+  bind_config<SobelConfig>(m, "SobelConfig");
   py::class_<Grid, std::shared_ptr<Grid>>(m, "Grid")
       .def(py::init<const Array<float>&, double, double, double>(), py::arg("z").noconvert(),
            py::arg("resolution_m"), py::arg("origin_x_m"), py::arg("origin_y_m"))
@@ -145,7 +139,8 @@ void bind_ground(py::module_& m) {
   m.def("cast_view", &view, py::arg("grid"), py::arg("eye_m"), py::arg("azimuth_rad").noconvert(),
         py::arg("elevation_rad").noconvert(), py::arg("range_m"));
   m.def("costmap", &costmap, py::arg("grid"), py::arg("config"), py::arg("keep_out") = py::none());
-  m.def("sobel_risk", &sobel, py::arg("grid"), py::arg("kernel_half_width_m") = 1.2);
+  m.def("sobel_risk", &sobel, py::arg("grid"),
+        py::arg("kernel_half_width_m") = SobelConfig{}.kernel_half_width_m);
 }
 
 }  // namespace mlnav::bindings

@@ -19,6 +19,7 @@ PYBIND11_MODULE(_core, m) {
   m.def(
       "status_name", [](int status) { return to_string(static_cast<Status>(status)); },
       py::arg("status"));
+  m.attr("FIELDS") = py::dict();  // filled by the rooms: struct -> its fields
   bindings::bind_ground(m);
   bindings::bind_rover(m);
   bindings::bind_safety(m);

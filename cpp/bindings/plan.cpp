@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common.hpp"
+#include "fields.hpp"
 #include "ground.hpp"
 #include "mlnav/plan/enav.hpp"
 #include "safety.hpp"
@@ -233,19 +234,7 @@ class PyEnavPlanner {
 }  // namespace
 
 void bind_plan(py::module_& m) {
-#define FIELD(name) .def_readwrite(#name, &Self::name)
-  {
-    using Self = EnavConfig;
-    py::class_<Self>(m, "EnavConfig")
-        .def(py::init<>()) FIELD(costmap) FIELD(tree) FIELD(risk) FIELD(turn_cost)
-            FIELD(turn_cost_per_rad) FIELD(commit_length_m) FIELD(commit_turn_rad)
-                FIELD(short_paths) FIELD(riskiest_first) FIELD(overthink_evaluations)
-                    FIELD(memory_poses) FIELD(memory_failures) FIELD(visit_cost_per_m)
-                        FIELD(visit_radius_m) FIELD(flip_cost) FIELD(max_map_cells)
-                            FIELD(max_risk_cells)
-        .def("validate", [](const Self& self) { require(validate(self)); });
-  }
-#undef FIELD
+  bind_config<EnavConfig>(m, "EnavConfig");
   using R = PyPlanResult;
   py::class_<R>(m, "PlanResult")
       .def(py::pickle(&state_of, &result_of))

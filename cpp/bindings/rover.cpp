@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common.hpp"
+#include "fields.hpp"
 #include "ground.hpp"
 #include "mlnav/ground/wheel_height.hpp"
 #include "mlnav/rover/settle.hpp"
@@ -131,29 +132,16 @@ py::array clearance_of(const Grid& grid, const RoverModel& model, const Array<do
 }  // namespace
 
 void bind_rover(py::module_& m) {
-#define FIELD(name) .def_readwrite(#name, &Self::name)
-  {
-    using Self = RoverGeometry;
-    py::class_<Self>(m, "RoverGeometry")
-        .def(py::init<>()) FIELD(wheel_radius_m) FIELD(wheel_width_m) FIELD(front_x_m)
-            FIELD(rear_x_m) FIELD(front_y_m) FIELD(middle_y_m) FIELD(rear_y_m)
-                FIELD(rocker_pivot_x_m) FIELD(rocker_pivot_z_m) FIELD(bogie_pivot_x_m)
-                    FIELD(bogie_pivot_z_m) FIELD(pan_rear_x_m) FIELD(pan_front_x_m)
-                        FIELD(pan_half_width_m) FIELD(pan_height_m);
-  }
-  {
-    using Self = SafetyLimits;
-    py::class_<Self>(m, "SafetyLimits")
-        .def(py::init<>())
-        .def_static("flight_like", &Self::flight_like)
-        .def_static("enav_like", &Self::enav_like) FIELD(clearance_min_m) FIELD(tilt_max_rad)
-            FIELD(bogie_max_rad) FIELD(differential_max_rad) FIELD(wheel_drop_max_m)
-                FIELD(relief_max_m);
-  }
+  bind_config<RoverGeometry>(m, "RoverGeometry");
+  bind_config<SafetyLimits>(m, "SafetyLimits")
+      .def_static("flight_like", &SafetyLimits::flight_like)
+      .def_static("enav_like", &SafetyLimits::enav_like);
   {
     using Self = RoverModel;
     py::class_<Self>(m, "RoverModel")
-        .def(py::init<>()) FIELD(geometry) FIELD(limits)
+        .def(py::init<>())
+        .def_readwrite("geometry", &Self::geometry)
+        .def_readwrite("limits", &Self::limits)
         .def("validate", [](const Self& self) { require(validate(self)); })
         .def(
             "wheel_steering_rad",
@@ -178,7 +166,6 @@ void bind_rover(py::module_& m) {
           return out;
         });
   }
-#undef FIELD
   py::class_<Grid, std::shared_ptr<Grid>> grid(m.attr("Grid"));
   grid.def(
       "wheel_heights",

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "fields.hpp"
 #include "mlnav/safety/ace_map.hpp"
 
 namespace mlnav::bindings {
@@ -142,22 +143,9 @@ std::shared_ptr<const Checker::Mapped> Checker::require_map() const {
 }
 
 void bind_safety(py::module_& m) {
-#define FIELD(name) .def_readwrite(#name, &Self::name)
-  {
-    using Self = FixedBoxConfig;
-    py::class_<Self>(m, "FixedBoxConfig")
-        .def(py::init<>()) FIELD(half_length_m) FIELD(half_width_m);
-  }
-  {
-    using Self = ProbabilisticConfig;
-    py::class_<Self>(m, "ProbabilisticConfig")
-        .def(py::init<>()) FIELD(sigma_fraction) FIELD(risk_max);
-  }
-  {
-    using Self = VerifiedConfig;
-    py::class_<Self>(m, "VerifiedConfig").def(py::init<>()) FIELD(enclosed_m) FIELD(max_tries);
-  }
-#undef FIELD
+  bind_config<FixedBoxConfig>(m, "FixedBoxConfig");
+  bind_config<ProbabilisticConfig>(m, "ProbabilisticConfig");
+  bind_config<VerifiedConfig>(m, "VerifiedConfig");
   const auto make = [](CheckerSpec spec) { return std::make_shared<Checker>(std::move(spec)); };
   py::class_<Checker, std::shared_ptr<Checker>>(m, "Checker")
       .def_static(

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "fields.hpp"
 #include "mlnav/search/cost_to_go.hpp"
 #include "mlnav/search/path_tree.hpp"
 
@@ -47,49 +48,11 @@ py::array cost_to_go(const Array<float>& cost, double resolution_m, double origi
   return out;
 }
 
-// Fixed-size C arrays with a count, as Python lists.
-template <int N>
-void assign_list(const std::vector<double>& values, double (&array)[N], int* count,
-                 const char* field) {
-  if (values.empty() || values.size() > static_cast<std::size_t>(N)) {
-    throw CoreError(std::string(field) + " needs 1 to " + std::to_string(N) + " values");
-  }
-  for (std::size_t i = 0; i < values.size(); ++i) array[i] = values[i];
-  *count = static_cast<int>(values.size());
-}
-
 }  // namespace
 
 void bind_search(py::module_& m) {
-#define FIELD(name) .def_readwrite(#name, &Self::name)
-  {
-    using Self = RiskPricing;
-    py::class_<Self>(m, "RiskPricing")
-        .def(py::init<>()) FIELD(weight_per_m) FIELD(to_go_fraction) FIELD(fail_price);
-  }
-  {
-    using Self = PathTreeConfig;
-    py::class_<Self>(m, "PathTreeConfig")
-        .def(py::init<>()) FIELD(arc_length_m) FIELD(ace_step_m) FIELD(turn_step_rad)
-        .def_property(
-            "turn_rad",
-            [](const Self& self) {
-              return std::vector<double>(self.turn_rad, self.turn_rad + self.turn_count);
-            },
-            [](Self& self, const std::vector<double>& values) {
-              assign_list(values, self.turn_rad, &self.turn_count, "turn_rad");
-            })
-        .def_property(
-            "curvature_per_m",
-            [](const Self& self) {
-              return std::vector<double>(self.curvature_per_m,
-                                         self.curvature_per_m + self.curvature_count);
-            },
-            [](Self& self, const std::vector<double>& values) {
-              assign_list(values, self.curvature_per_m, &self.curvature_count, "curvature_per_m");
-            });
-  }
-#undef FIELD
+  bind_config<RiskPricing>(m, "RiskPricing");
+  bind_config<PathTreeConfig>(m, "PathTreeConfig");
   m.def("cost_to_go", &cost_to_go, py::arg("cost_per_m").noconvert(), py::arg("resolution_m"),
         py::arg("origin_x_m"), py::arg("origin_y_m"), py::arg("goal_x_m"), py::arg("goal_y_m"),
         py::arg("outside_cost_per_m") = 1.0, py::arg("extra_cost_per_m") = py::none());
