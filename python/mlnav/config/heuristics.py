@@ -6,13 +6,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from mlnav.config.section import Count, NonNegative, Positive, Section
+from mlnav.config.core_fields import RiskPricing, SobelConfig
+from mlnav.config.section import Count, Named, NonNegative
 
 Policy = Literal["always", "on_failure"]
 """When a heuristic is asked: up front in every cycle, or once the cheapest path failed ACE."""
 
 
-class NoHeuristic(Section):
+class NoHeuristic(Named):
     """The baseline: no risk map."""
 
     name: Literal["none"] = "none"
@@ -23,21 +24,14 @@ class NoHeuristic(Section):
     fail_price: ClassVar[float] = 0.0
 
 
-class Predictor(Section):
+class Predictor(RiskPricing, Named):
     """What all heuristics with a risk map share: when it is made, and how it is priced."""
 
-    name: str
     policy: Policy = "on_failure"
     """When the map is made: always, or on_failure of the cheapest path."""
     persist_cycles: Annotated[int, Field(ge=0)] = 3
     """With on_failure: after a cycle that needed the map, so many have it from the start. Hard
     ground comes in stretches."""
-    weight_per_m: NonNegative = 5.0
-    """Path cost per metre = weight x -log(1 - risk), of a risk of at most 0.99."""
-    to_go_fraction: NonNegative = 0.1
-    """Of that weight, in the cost-to-go."""
-    fail_price: NonNegative = 2.0
-    """Added to -log(1 - risk) around a pose that failed, in this cycle and later ones."""
 
 
 class Failures(Predictor):
@@ -49,14 +43,13 @@ class Failures(Predictor):
     name: Literal["failures"] = "failures"
 
 
-class Sobel(Predictor):
+class Sobel(SobelConfig, Predictor):
     """Risk from gradients: Sobel operators, squared, averaged over a rover-sized kernel."""
 
     name: Literal["sobel"] = "sobel"
     policy: Policy = "always"
     weight_per_m: NonNegative = 40.0
     to_go_fraction: NonNegative = 0.3
-    kernel_half_width_m: Positive = 1.2
 
 
 class Network(Predictor):
