@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
-
-from mlnav.config.section import PartSection, Positive, filled
+from mlnav.config.core_fields import FixedBoxConfig, ProbabilisticConfig, VerifiedConfig
+from mlnav.config.section import PartSection, filled
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -33,33 +32,22 @@ class Checker(PartSection):
     turn_step_deg: ClassVar[float] = CLOSE_TURN_DEG
 
 
-class Verified(Checker):
+class Verified(VerifiedConfig, Checker):
     """The certified checker: passes a pose only with proof of a settled state in its bounds."""
 
     name: Literal["verified"] = "verified"
-    enclosed_m: Annotated[float, Field(ge=1e-8, le=0.1)] = 1e-3
-    """Wheel height by which the first box lets settled states differ."""
-    max_tries: Annotated[int, Field(ge=1, le=100)] = 8
-    """Boxes tried before `not_certified`."""
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""
         from mlnav import _core
 
-        config = filled(
-            _core.VerifiedConfig(), enclosed_m=self.enclosed_m, max_tries=self.max_tries
-        )
-        return _core.Checker.verified(model, config)
+        return _core.Checker.verified(model, filled(_core.VerifiedConfig(), self))
 
 
-class FixedBox(Checker):
+class FixedBox(FixedBoxConfig, Checker):
     """The ENav-like checker: wheel boxes of fixed size about nominal positions."""
 
     name: Literal["fixed_box"] = "fixed_box"
-    half_length_m: Positive = 0.20
-    """Of a wheel's box, along the rover."""
-    half_width_m: Positive = 0.20
-    """Across."""
 
     pose_step_m: ClassVar[float] = WIDE_STEP_M
     turn_step_deg: ClassVar[float] = WIDE_TURN_DEG
@@ -68,24 +56,13 @@ class FixedBox(Checker):
         """The checker; it still needs a map."""
         from mlnav import _core
 
-        box = filled(
-            _core.FixedBoxConfig(), half_length_m=self.half_length_m, half_width_m=self.half_width_m
-        )
-        return _core.Checker.fixed_box(model, box, max_map_cells)
+        return _core.Checker.fixed_box(model, filled(_core.FixedBoxConfig(), self), max_map_cells)
 
 
-class Probabilistic(Checker):
+class Probabilistic(ProbabilisticConfig, FixedBoxConfig, Checker):
     """p-ACE: the intervals of `fixed_box`, passed where they are likely enough. Proves nothing."""
 
     name: Literal["probabilistic"] = "probabilistic"
-    half_length_m: Positive = 0.20
-    """Of a wheel's box, along the rover."""
-    half_width_m: Positive = 0.20
-    """Across."""
-    sigma_fraction: Positive = 0.17
-    """Standard deviation of a state, of its interval's width; published: 0.13 to 0.20."""
-    risk_max: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """Chance of breaking any limit that a pose may have."""
 
     pose_step_m: ClassVar[float] = WIDE_STEP_M
     turn_step_deg: ClassVar[float] = WIDE_TURN_DEG
@@ -94,13 +71,9 @@ class Probabilistic(Checker):
         """The checker; it still needs a map."""
         from mlnav import _core
 
-        box = filled(
-            _core.FixedBoxConfig(), half_length_m=self.half_length_m, half_width_m=self.half_width_m
-        )
-        config = filled(
-            _core.ProbabilisticConfig(), sigma_fraction=self.sigma_fraction, risk_max=self.risk_max
-        )
-        return _core.Checker.probabilistic(model, box, config, max_map_cells)
+        boxes = filled(_core.FixedBoxConfig(), self)
+        config = filled(_core.ProbabilisticConfig(), self)
+        return _core.Checker.probabilistic(model, boxes, config, max_map_cells)
 
 
 class Settle(Checker):

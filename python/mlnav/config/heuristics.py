@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from mlnav.config.section import Count, NonNegative, PartSection, Positive
+from mlnav.config.core_fields import RiskPricing, SobelConfig
+from mlnav.config.section import Count, NonNegative, PartSection
 
 Policy = Literal["always", "on_failure"]
 """When a heuristic is asked: up front in every cycle, or once the cheapest path failed ACE."""
@@ -24,7 +25,7 @@ class NoHeuristic(PartSection):
     fail_price: ClassVar[float] = 0.0
 
 
-class Predictor(PartSection):
+class Predictor(RiskPricing, PartSection):
     """What all heuristics with a risk map share: when it is made, and how it is priced."""
 
     kind: ClassVar[str] = "heuristic"
@@ -33,12 +34,6 @@ class Predictor(PartSection):
     persist_cycles: Annotated[int, Field(ge=0)] = 3
     """With on_failure: after a cycle that needed the map, so many have it from the start. Hard
     ground comes in stretches."""
-    weight_per_m: NonNegative = 5.0
-    """Path cost per metre = weight x -log(1 - risk), of a risk of at most 0.99."""
-    to_go_fraction: NonNegative = 0.1
-    """Of that weight, in the cost-to-go."""
-    fail_price: NonNegative = 2.0
-    """Added to -log(1 - risk) around a pose that failed, in this cycle and later ones."""
 
 
 class Failures(Predictor):
@@ -50,14 +45,13 @@ class Failures(Predictor):
     name: Literal["failures"] = "failures"
 
 
-class Sobel(Predictor):
+class Sobel(SobelConfig, Predictor):
     """Risk from gradients: Sobel operators, squared, averaged over a rover-sized kernel."""
 
     name: Literal["sobel"] = "sobel"
     policy: Policy = "always"
     weight_per_m: NonNegative = 40.0
     to_go_fraction: NonNegative = 0.3
-    kernel_half_width_m: Positive = 1.2
 
 
 class Network(Predictor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, SupportsIndex, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -12,6 +12,9 @@ from pydantic_core import PydanticCustomError
 from mlnav import parts
 from mlnav.io import flag_for_number
 from mlnav.parts import suggestion
+
+if TYPE_CHECKING:
+    from mlnav import _core
 
 T = TypeVar("T")
 
@@ -122,28 +125,42 @@ def numbers_of(prefix: str, section: Section) -> dict[str, float]:
     return found
 
 
+def key_of(field: _core.FieldInfo) -> str:
+    """The key of a core's field in the configuration, where angles are in degrees."""
+    name = field["name"]
+    return name.removesuffix("_rad") + "_deg" if field["unit"] == "rad" else name
+
+
 def numbers_of_struct(prefix: str, struct: Any) -> dict[str, float]:
     """Numbers of a core's struct and the structs in it, by path, angles in degrees."""
+    from mlnav import _core
+
     found: dict[str, float] = {}
-    for name in dir(struct):
-        value = getattr(struct, name)
-        if name.startswith("_") or callable(value):
-            continue
-        path = f"{prefix}.{name}"
-        if isinstance(value, int | float):
-            if isinstance(value, bool) or math.isinf(value):
-                continue
-            angle = name.endswith("_rad") and not name.endswith("_per_rad")
-            found[path.removesuffix("_rad") + "_deg" if angle else path] = (
-                math.degrees(value) if angle else value
-            )
-        elif type(value).__module__ == type(struct).__module__:
+    for field in _core.FIELDS[type(struct).__name__]:
+        value = getattr(struct, field["name"])
+        path = f"{prefix}.{key_of(field)}"
+        if field["type"] in _core.FIELDS:
             found |= numbers_of_struct(path, value)
+        elif field["type"] in ("float", "int") and not math.isinf(value):
+            found[path] = math.degrees(value) if field["unit"] == "rad" else value
     return found
 
 
-def filled(struct: T, **values: Any) -> T:
-    """A struct of the core, with some of its fields set."""
-    for name, value in values.items():
-        setattr(struct, name, value)
+def filled(struct: T, section: Any) -> T:
+    """A core's struct, with the values of a section; null: no limit, or the struct's own value."""
+    from mlnav import _core
+
+    for field in _core.FIELDS[type(struct).__name__]:
+        name, key = field["name"], key_of(field)
+        if not hasattr(section, key):
+            continue
+        value = getattr(section, key)
+        if field["type"] in _core.FIELDS:
+            filled(getattr(struct, name), value)
+        elif value is not None:
+            to_core = math.radians if field["unit"] == "rad" else lambda x: x
+            many = isinstance(value, list)
+            setattr(struct, name, [to_core(x) for x in value] if many else to_core(value))
+        elif field["hi"] == math.inf:
+            setattr(struct, name, math.inf)
     return struct

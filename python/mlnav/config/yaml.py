@@ -94,6 +94,9 @@ def put_value(data: dict[str, Any], path: str, value: Any) -> None:
     node[keys[-1]] = value
 
 
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+
+
 def _explained(error: ErrorDetails, data: Any) -> str:
     path: list[str] = []
     node = data
@@ -106,4 +109,7 @@ def _explained(error: ErrorDetails, data: Any) -> str:
             path.append(str(part))
             node = node[part] if inside else None
     message = error["msg"].removeprefix("Value error, ")
+    for name, bound in error.get("ctx", {}).items():
+        if name in _BOUNDS:
+            message = f"is {error['input']}, must be {_BOUNDS[name]} {bound:g}"
     return f"{'.'.join(path)}: {message}" if path else message
