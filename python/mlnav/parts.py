@@ -181,6 +181,11 @@ _BUILT_IN = (
          "mlnav.sim.localization:OdometryLocalization"),
     Part("localization", "wheel", "mlnav.config:WheelOdometry",
          "mlnav.sim.localization:OdometryLocalization"),
+    # Terrains of this package are known by what their names look like.
+    Part("terrain", "FILE.tif", "", "mlnav.terrain.library:GeoTiff"),
+    Part("terrain", "FILE.yaml", "", "mlnav.terrain.library:RecipeFile"),
+    Part("terrain", "SLOPE/COVER", "", "mlnav.terrain.library:TerrainClass"),
+    Part("terrain", "RECIPE", "", "mlnav.terrain.library:ShippedRecipe"),
 )  # fmt: skip
 
 
@@ -218,6 +223,16 @@ def anchored(data: Any, folder: Path) -> Any:
     if match and (folder / match[1]).is_file():
         return f"{folder / match[1]}:{match[2]}"
     return data
+
+
+def require_parts(config: Any) -> None:
+    """Make sure that the libraries are installed which the parts of a configuration need.
+
+    Raises:
+        PartError: one is not.
+    """
+    for kind in SECTIONS:
+        find(kind, getattr(config, kind).name).require()
 
 
 def provenance(config: Any, terrain: str = "") -> dict[str, dict[str, str]]:

@@ -23,8 +23,8 @@ from mlnav.io import read_jsonl
 from mlnav.nav import Motion
 from mlnav.risk.models import Manifest, configured_model
 from mlnav.sim import CycleRecord, SimulatedNavigator, TraverseResult, at_rest, lost_run, traverse
-from mlnav.sim.cells import check_cells
-from mlnav.terrain import AS_DECLARED, Reading, Terrain, load, with_rocks
+from mlnav.sim.cells import check_cell_sizes
+from mlnav.terrain import AS_DECLARED, Reading, Terrain, check_terrain, with_rocks
 
 _PAIR, _STATE = 64, 65
 """First numbers of spawn keys: of drawn start-goal pairs, and of sampled states."""
@@ -73,7 +73,7 @@ def entries(
     if twice:
         raise CompareError(f"given twice: {', '.join(twice)}")
     for spec, read in dict.fromkeys((e.spec, e.reading) for e in found):
-        check_cells(load(spec, 0, read), config or _FIRST)
+        check_cell_sizes(f"terrain {spec!r}", check_terrain(spec, read), config or _FIRST)
     for cover in covers:
         with_rocks(Terrain(np.zeros((2, 2), np.float32), 0.1), cover, 0)
     return found

@@ -7,7 +7,6 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -35,17 +34,16 @@ from mlnav.config import (
     set_value,
 )
 from mlnav.io import shipped_folder
+from mlnav.parts import PartError, anchored, require_parts
 from mlnav.risk.models import ModelError, require_model
-from mlnav.sim.cells import check_cells
+from mlnav.sim.cells import check_cell_sizes
 from mlnav.terrain import (
     AS_DECLARED,
     Reading,
     TerrainError,
-    benchmark_recipe,
     canonical,
+    check_terrain,
     class_name,
-    load,
-    parse_class,
 )
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -343,7 +341,7 @@ def load_definition(
     """
     text, source = _read(os.fspath(spec))
     try:
-        data = parse_yaml(text, source)
+        data = anchored(parse_yaml(text, source), _folder(os.fspath(spec)))
         if reading != AS_DECLARED and not any(map(is_geotiff, terrains)):
             raise CampaignError(
                 "band, nodata and vertical unit are of GeoTIFFs, and --terrain names none; in a"
@@ -358,6 +356,11 @@ def load_definition(
     except ConfigError as fault:
         raise CampaignError(str(fault)) from fault
     return _checked(data, source)
+
+
+def _folder(spec: str) -> Path:
+    """That the files of parts in a definition are named from, beside the working directory."""
+    return Path(spec).parent if Path(spec).suffix.lower() in (".yaml", ".yml") else Path()
 
 
 def _read(spec: str) -> tuple[str, str]:
@@ -406,22 +409,15 @@ def check_available(definition: Definition) -> None:
     configs = [definition.base, *map(definition.config_of, definition.contenders)]
     for ground in definition.all_grounds:
         try:
-            slope_and_cfa = parse_class(ground.terrain)
-            if slope_and_cfa is None:
-                terrain = load(ground.terrain, 0, ground.reading)
-                for config in configs:
-                    check_cells(terrain, config)
-            else:
-                benchmark_recipe(*slope_and_cfa)
-        except TerrainError as fault:
+            edge_m = check_terrain(ground.terrain, ground.reading)
+            for config in configs:
+                check_cell_sizes(f"terrain {ground.terrain!r}", edge_m, config)
+        except (TerrainError, PartError) as fault:
             raise CampaignError(f"grounds: {fault}") from fault
     for contender in definition.contenders:
         config = definition.config_of(contender)
-        if config.world.name == "bullet" and find_spec("pybullet") is None:
-            raise CampaignError(
-                f"contender {contender.name}: world bullet needs pybullet (extra 'sim')"
-            )
         try:
+            require_parts(config)
             require_model(config)
-        except ModelError as fault:
+        except (PartError, ModelError) as fault:
             raise CampaignError(f"contender {contender.name}: {fault}") from fault

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,12 +15,9 @@ from mlnav.terrain import (
     AS_DECLARED,
     Reading,
     Terrain,
-    TerrainError,
     canonical,
     cover_text,
     load,
-    parse_class,
-    recipe_folder,
     with_rocks,
 )
 
@@ -56,29 +52,6 @@ class Entry:
 def is_geotiff(spec: str) -> bool:
     """Whether a terrain's name is that of a GeoTIFF file."""
     return Path(spec).suffix.lower() in _GEOTIFF
-
-
-def file_digest(spec: str) -> str | None:
-    """Of the file that a terrain is made from; None for a class, which is made by code alone.
-
-    Raises:
-        TerrainError: there is no such file.
-    """
-    if parse_class(spec) is not None:
-        return None
-    try:
-        if Path(spec).suffix.lower() in _FILES:
-            state = Path(spec).stat()
-            return _digest_of(spec, state.st_mtime_ns, state.st_size)
-        return hashlib.sha256((recipe_folder() / f"{spec}.yaml").read_bytes()).hexdigest()[:16]
-    except OSError as fault:
-        raise TerrainError(f"{spec}: cannot be read: {fault.strerror or fault}") from fault
-
-
-@lru_cache(maxsize=64)
-def _digest_of(path: str, modified_ns: int, size: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def labelled(specs: Sequence[tuple[str, float, Reading]]) -> list[Entry]:

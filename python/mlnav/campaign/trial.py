@@ -14,7 +14,7 @@ import numpy as np
 
 from mlnav import _core
 from mlnav.campaign.definition import CampaignError, Definition, dispersed
-from mlnav.campaign.grounds import Entry, Ground, file_digest, ground_of
+from mlnav.campaign.grounds import Entry, Ground, ground_of
 from mlnav.campaign.provenance import code_digest
 from mlnav.config import Config, ConfigError
 from mlnav.nav import Cycle, Navigator
@@ -28,7 +28,7 @@ from mlnav.sim import (
     traverse,
 )
 from mlnav.sim.loop import Observer
-from mlnav.terrain import Reading, TerrainError, parse_class
+from mlnav.terrain import Reading, TerrainError, parse_class, source_digest
 
 Row = dict[str, Any]
 
@@ -107,7 +107,7 @@ class Trial:
         return {
             "code": code_digest(),
             "model": None if model is None else model.sha256[:16],
-            "ground_file": file_digest(self.entry.spec),
+            "ground_file": source_digest(self.entry.spec),
         }
 
     @property

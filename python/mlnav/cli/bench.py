@@ -256,14 +256,14 @@ def traverses_command(
     """
     from mlnav.bench.traverses import CLASSES, class_table, traverses
     from mlnav.risk.models import require_model
-    from mlnav.terrain import load
+    from mlnav.terrain import check_terrain
 
     setup = assemble(
         config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
     )
     names = tuple(classes.split(",")) if classes else CLASSES
     for name in names:
-        load(name, seed)  # faults of it before anything is written
+        check_terrain(name)  # faults of it before anything is written
     require_model(setup)
     if force:
         claim(out, ("traverses.jsonl",), force=True)
@@ -549,7 +549,7 @@ def physics_command(
     """
     from mlnav.bench import physics
     from mlnav.io import write_json
-    from mlnav.terrain import load
+    from mlnav.terrain import check_terrain
 
     if what not in physics.GROUNDS:
         raise RefusedError(f"{what!r} is none of {', '.join(physics.GROUNDS)}")
@@ -560,7 +560,7 @@ def physics_command(
     setup = setup.replaced(["world.stop_at_limits=false"])
     grounds = terrain.split(",") if terrain else list(physics.GROUNDS[what])
     for ground in grounds:
-        load(ground, seed)  # faults of it before anything is written
+        check_terrain(ground)  # faults of it before anything is written
     files = (f"{what}.jsonl", f"{what}.json")
     claim(out, files if force else (), force)
     if what == "cost":
