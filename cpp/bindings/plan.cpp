@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -128,13 +129,16 @@ class PyEnavPlanner {
       const py::gil_scoped_release release;
       return planner_.plan(request, result_.get());
     }();
+    const std::exception_ptr checker_error = checker_.take_error();
     if (status != Status::kOk) {
       // Its checker may hold either map until the next one; what the last cycle left is still of the old one.
       refused_grid_ = std::move(grid);
+      if (checker_error) std::rethrow_exception(checker_error);
       require(status);
     }
     grid_ = std::move(grid);
     start_ = request.pose;
+    if (checker_error) std::rethrow_exception(checker_error);
     on_demand.rethrow();
 
     PyPlanResult out;

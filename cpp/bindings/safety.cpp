@@ -1,45 +1,28 @@
 #include "safety.hpp"
 
-#include <cstdint>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "fields.hpp"
 #include "mlnav/safety/ace_map.hpp"
+#include "reports.hpp"
 
 namespace mlnav::bindings {
 namespace {
 
-py::dict to_columns(const std::vector<AceReport>& rows) {
-  using R = const AceReport&;
-  py::dict out;
-  out["safe"] = column<bool>(rows, [](R r) { return r.safe; });
-  out["reasons"] = column<Reasons>(rows, [](R r) { return r.reasons; });
-  out["roll_rad"] = bounds_column(rows, [](R r) { return r.roll_rad; });
-  out["pitch_rad"] = bounds_column(rows, [](R r) { return r.pitch_rad; });
-  out["differential_rad"] = bounds_column(rows, [](R r) { return r.differential_rad; });
-  out["bogie_left_rad"] = bounds_column(rows, [](R r) { return r.bogie_left_rad; });
-  out["bogie_right_rad"] = bounds_column(rows, [](R r) { return r.bogie_right_rad; });
-  out["origin_z_m"] = bounds_column(rows, [](R r) { return r.origin_z_m; });
-  out["tilt_max_rad"] = column<double>(rows, [](R r) { return r.tilt_max_rad; });
-  out["clearance_min_m"] = column<double>(rows, [](R r) { return r.clearance_min_m; });
-  out["relief_max_m"] = column<double>(rows, [](R r) { return r.relief_max_m; });
-  out["margin_tilt_rad"] = column<double>(rows, [](R r) { return r.margin_tilt_rad; });
-  out["margin_bogie_rad"] = column<double>(rows, [](R r) { return r.margin_bogie_rad; });
-  out["margin_differential_rad"] =
-      column<double>(rows, [](R r) { return r.margin_differential_rad; });
-  out["margin_clearance_m"] = column<double>(rows, [](R r) { return r.margin_clearance_m; });
-  out["margin_relief_m"] = column<double>(rows, [](R r) { return r.margin_relief_m; });
-  out["risk"] = column<double>(rows, [](R r) { return r.risk; });
-  out["inner_steps"] = column<std::int32_t>(rows, [](R r) { return r.inner_steps; });
-  out["lookups"] = column<std::int32_t>(rows, [](R r) { return r.lookups; });
-  return out;
+template <typename Config>
+void add_settings(const Config& config, py::dict* out) {
+  for_each_field<Config>([&](const auto& field) { (*out)[field.name] = config.*field.member; });
 }
 
 }  // namespace
 
 CheckerInstance::CheckerInstance(const CheckerSpec& spec, std::size_t map_cells) {
-  if (spec.name == "fixed_box") {
+  if (!spec.make.is_none()) {
+    python_ = std::make_unique<PythonChecker>(spec.model, spec.make);
+    checker_ = python_.get();
+  } else if (spec.name == "fixed_box") {
     require(validate(spec.boxes));
     memory_ = Memory(FixedBoxChecker::memory_required(map_cells));
     require(fixed_box_.init(spec.model, spec.boxes, map_cells, memory_.arena()));
@@ -61,7 +44,15 @@ CheckerInstance::CheckerInstance(const CheckerSpec& spec, std::size_t map_cells)
 }
 
 Checker::Checker(CheckerSpec spec) : spec_(std::move(spec)) {
-  const CheckerInstance refuses_what_is_bad(spec_, spec_.max_map_cells);
+  const CheckerInstance probe(spec_, spec_.max_map_cells);
+  if (probe.python() != nullptr) {
+    settings_ = probe.python()->settings();
+  } else if (spec_.name == "verified") {
+    add_settings(spec_.verified, &settings_);
+  } else if (spec_.name != "settle") {
+    add_settings(spec_.boxes, &settings_);
+    if (spec_.name == "probabilistic") add_settings(spec_.probabilistic, &settings_);
+  }
 }
 
 void Checker::set_map(std::shared_ptr<Grid> grid) {
@@ -72,6 +63,7 @@ void Checker::set_map(std::shared_ptr<Grid> grid) {
     const py::gil_scoped_release release;
     return mapped->checker.get()->set_map(mapped->grid->view);
   }();
+  if (const std::exception_ptr error = mapped->checker.take_error()) std::rethrow_exception(error);
   require(status);
   mapped_ = std::move(mapped);
 }
@@ -81,7 +73,10 @@ py::array Checker::reasons(const Array<double>& array) const {
   const std::vector<Stance> poses = to_stances(array);
   Array<Reasons> out(static_cast<py::ssize_t>(poses.size()));
   Reasons* p = out.mutable_data();
-  {
+  if (const PythonChecker* const python = mapped->checker.python()) {
+    const std::vector<Reasons> reasons = python->reasons(poses);
+    std::copy(reasons.begin(), reasons.end(), p);
+  } else {
     const py::gil_scoped_release release;
     check_stances(*mapped->checker, {poses.data(), poses.size()}, p, nullptr);
   }
@@ -91,6 +86,9 @@ py::array Checker::reasons(const Array<double>& array) const {
 py::dict Checker::report(const Array<double>& array) const {
   const std::shared_ptr<const Mapped> mapped = require_map();
   const std::vector<Stance> poses = to_stances(array);
+  if (const PythonChecker* const python = mapped->checker.python()) {
+    return to_columns(python->report(poses));
+  }
   std::vector<AceReport> rows(poses.size());
   {
     const py::gil_scoped_release release;
@@ -101,7 +99,7 @@ py::dict Checker::report(const Array<double>& array) const {
 
 py::array Checker::ace_map(int bins) const {
   const std::shared_ptr<const Mapped> mapped = require_map();
-  if (spec_.name != "fixed_box") {
+  if (spec_.name != "fixed_box" || !spec_.make.is_none()) {
     throw CoreError("ace_map needs the fixed_box checker, not " + spec_.name);
   }
   if (bins < 1 || bins > 1024) throw CoreError("ace_map: bins must be 1 to 1024");
@@ -117,23 +115,6 @@ py::array Checker::ace_map(int bins) const {
     return init != Status::kOk ? init : mapper.compute(mapped->checker.fixed_box(), bins, span);
   }();
   require(status);
-  return out;
-}
-
-py::dict Checker::settings() const {
-  py::dict out;
-  if (spec_.name == "fixed_box" || spec_.name == "probabilistic") {
-    out["half_length_m"] = spec_.boxes.half_length_m;
-    out["half_width_m"] = spec_.boxes.half_width_m;
-  }
-  if (spec_.name == "probabilistic") {
-    out["sigma_fraction"] = spec_.probabilistic.sigma_fraction;
-    out["risk_max"] = spec_.probabilistic.risk_max;
-  }
-  if (spec_.name == "verified") {
-    out["enclosed_m"] = spec_.verified.enclosed_m;
-    out["max_tries"] = spec_.verified.max_tries;
-  }
   return out;
 }
 
@@ -171,9 +152,16 @@ void bind_safety(py::module_& m) {
             return make({"probabilistic", model, boxes, {}, config, max_map_cells});
           },
           py::arg("model"), py::arg("boxes"), py::arg("config"), py::arg("max_map_cells"))
+      .def_static(
+          "of_python",
+          [make](py::object maker, const RoverModel& model, std::string name) {
+            return make({std::move(name), model, {}, {}, {}, 0, std::move(maker)});
+          },
+          py::arg("make"), py::arg("model"), py::arg("name") = "python")
       .def_property_readonly("name", [](const Checker& self) { return self.spec().name; })
       .def_property_readonly("model", [](const Checker& self) { return self.spec().model; })
-      .def_property_readonly("settings", &Checker::settings)
+      .def_property_readonly("settings",
+                             [](const Checker& self) { return self.settings().attr("copy")(); })
       .def("set_map", &Checker::set_map, py::arg("grid"))
       .def("reasons", &Checker::reasons, py::arg("poses").noconvert())
       .def("report", &Checker::report, py::arg("poses").noconvert())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "mlnav/safety/probabilistic.hpp"
 #include "mlnav/safety/settle_checker.hpp"
 #include "mlnav/safety/verified.hpp"
+#include "python_checker.hpp"
 
 namespace mlnav::bindings {
 
@@ -21,9 +23,10 @@ struct CheckerSpec {
   VerifiedConfig verified;
   ProbabilisticConfig probabilistic;
   std::size_t max_map_cells = 0;  // of those that prepare tables; 0: of the others
+  py::object make = py::none();   // of a checker in Python
 };
 
-// A checker of the core, with memory of its own.
+// A checker with memory, or a Python object, of its own.
 class CheckerInstance {
  public:
   CheckerInstance(const CheckerSpec& spec, std::size_t map_cells);
@@ -33,6 +36,9 @@ class CheckerInstance {
   AceChecker* get() { return checker_; }
   const AceChecker& operator*() const { return *checker_; }
   const FixedBoxChecker& fixed_box() const { return fixed_box_; }
+  const PythonChecker* python() const { return python_.get(); }
+  // What a checker in Python raised while the core asked it; null: nothing.
+  std::exception_ptr take_error() const { return python_ ? python_->take_error() : nullptr; }
 
  private:
   Memory memory_;
@@ -40,6 +46,7 @@ class CheckerInstance {
   SettleChecker settle_;
   VerifiedChecker verified_;
   ProbabilisticChecker probabilistic_;
+  std::unique_ptr<PythonChecker> python_;
   AceChecker* checker_ = nullptr;
 };
 
@@ -56,7 +63,7 @@ class Checker {
   py::array ace_map(int bins) const;
 
   // The values it is set to, by name.
-  py::dict settings() const;
+  const py::dict& settings() const { return settings_; }
   const CheckerSpec& spec() const { return spec_; }
 
  private:
@@ -70,6 +77,7 @@ class Checker {
   std::shared_ptr<const Mapped> require_map() const;
 
   CheckerSpec spec_;
+  py::dict settings_;
   std::shared_ptr<const Mapped> mapped_;
 };
 

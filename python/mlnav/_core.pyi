@@ -5,8 +5,8 @@ from +x; maps are row-major ``z[iy, ix]`` float32 with NaN for unknown. Every ca
 releases the GIL. Faults raise `CoreError`.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, NotRequired, TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NotRequired, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,7 +170,33 @@ class Grid:
     def wheel_heights(self, model: RoverModel, poses: F64) -> F64:
         """(n, 3) wheel x, y, heading -> (n,) H of level axles, NaN where unknown or outside."""
 
+class PythonChecker(Protocol):
+    """What `Checker.of_python` makes a checker of. `Checker` itself is one.
+
+    Where it has them, `report(poses)`, some of the columns of `Checker.report`, and `settings`, a
+    mapping of names to numbers, are used too.
+    """
+
+    def set_map(self, grid: Grid) -> object:
+        """Answer about this map from now on; called before anything is asked."""
+    def reasons(self, poses: F64) -> NDArray[np.integer] | Sequence[int]:
+        """(n, 4) x, y, heading, curvature -> (n,) reason bits as of REASONS, 0 = safe.
+
+        Planners ask for one pose at a time. Poses are finite; the curvature is infinite in a turn
+        in place.
+        """
+
 class Checker:
+    @staticmethod
+    def of_python(
+        make: Callable[[], PythonChecker], model: RoverModel, name: str = "python"
+    ) -> Checker:
+        """A checker written in Python, for planners too.
+
+        `make` is called for every planner and for every map of this checker, so that each has an
+        object of its own. What the object raises in `plan()` counts as `not_certified`, ends its
+        being asked in that cycle, and is raised when the cycle is over.
+        """
     @staticmethod
     def fixed_box(model: RoverModel, config: FixedBoxConfig, max_map_cells: int) -> Checker: ...
     @staticmethod
