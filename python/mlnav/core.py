@@ -7,9 +7,10 @@ changing the caller's array, and refuses by name what has no honest conversion.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +27,12 @@ __all__ = [
     "ArrayError",
     "CoreError",
     "HeightMap",
-    "PoseChecker",
     "as_array",
     "as_float32",
     "as_float64",
     "as_mask",
     "as_poses",
-    "checker_of",
+    "checker_of_part",
     "frozen_copy",
     "grid_of",
     "reason_names",
@@ -226,62 +226,50 @@ def reason_names(reasons: int) -> list[str]:
     return [name for bit, name in enumerate(_core.REASONS) if reasons >> bit & 1]
 
 
-class PoseChecker(Protocol):
-    """A checker in Python. It is asked pose by pose, so it is slow."""
-
-    def set_map(self, grid: _core.Grid) -> None:
-        """Answer about this map from now on."""
-        ...
-
-    def is_safe(self, x_m: float, y_m: float, heading_rad: float, curvature_per_m: float) -> int:
-        """Why the pose is not safe: bits of `_core.REASONS`; 0: it is safe.
-
-        The corner wheels are steered for the curvature, left positive, infinite for turning in
-        place.
-        """
-        ...
-
-
 class _HeldChecker:
-    """A checker from outside, held to its contract."""
+    """A checker from outside, held to its contract: the first poses are asked about twice."""
 
-    def __init__(self, checker: PoseChecker, part: Part) -> None:
-        self._checker, self._part = checker, part
-        self._asked = False
+    def __init__(self, checker: Any, part: Part, settings: Mapping[str, float]) -> None:
+        self._checker, self._part, self._asked = checker, part, False
+        for method in ("set_map", "reasons"):
+            part.expect(callable(getattr(checker, method, None)), f"has no {method}()")
+        self.settings = getattr(checker, "settings", settings)
+        if hasattr(checker, "report"):
+            self.report = checker.report
 
     def set_map(self, grid: _core.Grid) -> None:
         with self._part.blamed():
             self._checker.set_map(grid)
 
-    def is_safe(self, x_m: float, y_m: float, heading_rad: float, curvature_per_m: float) -> int:
-        reasons: Any
-        pose = x_m, y_m, heading_rad, curvature_per_m
+    def reasons(self, poses: F64) -> NDArray[np.integer]:
         with self._part.blamed():
-            reasons = self._checker.is_safe(*pose)
-            again = reasons if self._asked else self._checker.is_safe(*pose)
+            found = np.asarray(self._checker.reasons(poses))
+            again = found if self._asked else np.asarray(self._checker.reasons(poses))
         self._asked = True
-        # True would read as a fault, the first one: whoever returns a flag means "it is safe".
-        self._part.expect(
-            type(reasons) is not bool
-            and isinstance(reasons, int | np.integer)
-            and 0 <= int(reasons) < 1 << len(_core.REASONS),
-            f"is_safe() must give bits of _core.REASONS, 0 for safe; got {reasons!r}",
+        bits, expect = len(_core.REASONS), self._part.expect
+        expect(
+            found.shape == (len(poses),) and found.dtype.kind in "iu",
+            f"reasons() must give {len(poses)} whole numbers, one a pose;"
+            f" got {found.dtype} of shape {found.shape}",
         )
-        self._part.expect(again == reasons, "is_safe() gives two answers about one pose")
-        return int(reasons)
+        expect(
+            bool(((found >= 0) & (found < 1 << bits)).all()),
+            "reasons() must give bits of _core.REASONS, 0 for a safe pose",
+        )
+        expect(np.array_equal(found, again), "reasons() gives two answers about the same poses")
+        return found
 
 
-def checker_of(made: Any, part: Part, model: _core.RoverModel) -> _core.Checker:
-    """What the maker of a checker made, as the core takes it.
+def checker_of_part(
+    part: Part, settings: Mapping[str, float], make: Callable[[], Any], model: _core.RoverModel
+) -> _core.Checker:
+    """The checker that a part makes; of Python's the core has one made for each planner and map.
 
     Raises:
-        PartError: it is no checker.
+        PartError: what it makes is no checker.
     """
+    made = make()
     if isinstance(made, _core.Checker):
         return made
-    part.expect(
-        callable(getattr(made, "set_map", None)) and callable(getattr(made, "is_safe", None)),
-        f"{type(made).__name__} has no set_map() and is_safe()",
-    )
-    held: _core.Checker = _core.Checker.of_python(_HeldChecker(made, part), model)
-    return held
+    _HeldChecker(made, part, settings)
+    return _core.Checker.of_python(lambda: _HeldChecker(make(), part, settings), model, part.name)

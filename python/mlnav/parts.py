@@ -16,7 +16,7 @@ It is called with its settings and what its kind is made for, and gives:
 
 | kind           | called with                                               | gives              |
 |----------------|-----------------------------------------------------------|--------------------|
-| `checker`      | settings, rover model, most cells of a map                | `core.PoseChecker` |
+| `checker`      | settings, rover model, most cells of a map                | a checker, below   |
 | `planner`      | settings, config, checker, most cells of map, of risk map | `nav.Planner`      |
 | `heuristic`    | settings, config                                          | `risk.Heuristic`   |
 | `world`        | settings, config, terrain                                 | `sim.World`        |
@@ -24,7 +24,8 @@ It is called with its settings and what its kind is made for, and gives:
 | `localization` | settings, config, random generator                        | `sim.Localization` |
 | `terrain`      | nothing                                                   | `terrain.Source`   |
 
-What a part from outside gives is held to its contract while it is used.
+A checker is an object with `set_map(grid)` and `reasons(poses)`, as `_core.Checker.of_python` takes
+it, or a `_core.Checker`. What a part from outside gives is held to its contract while it is used.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Part:
     name: str
     model_at: str
     maker_at: str
-    needs: Mapping[str, str] = field(default_factory=dict)
+    needs: Mapping[str, str] = field(default_factory=dict, hash=False)
     version: str | None = None
     outside: bool = False
 

@@ -19,7 +19,7 @@ from mlnav.config.heuristics import Heuristic, NoHeuristic
 from mlnav.config.localizations import Localization, TruePose
 from mlnav.config.planners import Enav, Planner
 from mlnav.config.rover import Limits, Rover
-from mlnav.config.section import ConfigError, PartSection, Section
+from mlnav.config.section import ConfigError, PartSection, Section, numbers_of
 from mlnav.config.sensors import Sensor, TruthSensor
 from mlnav.config.traverse import Polygon, Traverse
 from mlnav.config.worlds import Kinematic, World
@@ -138,14 +138,18 @@ class Config(Section):
             ConfigError: the core refuses a value; the message names its field.
         """
         from mlnav import _core
-        from mlnav.core import checker_of
+        from mlnav.core import checker_of_part
 
         model, part = self.rover_model(), parts.find("checker", self.checker.name)
         try:
-            made = part.make(self.checker, model, max_map_cells)
+            return checker_of_part(
+                part,
+                {k.partition(".")[2]: v for k, v in numbers_of("checker", self.checker).items()},
+                lambda: part.make(self.checker, model, max_map_cells),
+                model,
+            )
         except _core.CoreError as fault:
             raise ConfigError(f"checker: {fault}") from fault
-        return checker_of(made, part, model)
 
     def replaced(self, settings: Iterable[str] = (), **parts: Any) -> Self:
         """A copy with whole parts replaced, then single keys, `path.to.key=value`.
