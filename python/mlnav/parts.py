@@ -35,6 +35,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -224,6 +225,13 @@ def anchored(data: Any, folder: Path) -> Any:
     if match and (folder / match[1]).is_file():
         return f"{folder / match[1]}:{match[2]}"
     return data
+
+
+def digest(config: Any) -> str | None:
+    """Of the parts from outside that a configuration names; None: it names none."""
+    found = provenance(config)
+    text = json.dumps(found, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if found else None
 
 
 def require_parts(config: Any) -> None:

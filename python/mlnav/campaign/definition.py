@@ -22,7 +22,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from mlnav.campaign.grounds import Entry, is_geotiff, labelled
 from mlnav.config import (
     Config,
     ConfigError,
@@ -45,6 +44,7 @@ from mlnav.terrain import (
     check_terrain,
     class_name,
 )
+from mlnav.trials.grounds import Entry, is_geotiff, labelled
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mlnav.campaign.definition import CampaignError, Contender, Definition, Ground
-from mlnav.campaign.provenance import provenance
 from mlnav.campaign.store import (
     MADE_WITH,
     PROVENANCE,
@@ -24,6 +23,7 @@ from mlnav.campaign.store import (
     locked,
 )
 from mlnav.io import write_json
+from mlnav.trials.provenance import provenance
 
 
 def merge(
@@ -138,6 +138,7 @@ def _refuse_mixture(tables: Sequence[pa.Table]) -> None:
     seen: dict[tuple[str, str | None], str | None] = {}
     for row in rows:
         owner = {"code": None, "model": row["contender"], "ground_file": row["ground"]}
+        owner["parts"] = row["contender"]
         for what, whose in owner.items():
             known = seen.setdefault((what, whose), row[what])
             if known != row[what]:

@@ -31,9 +31,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mlnav.campaign.definition import CampaignError, Definition, parse_definition
-from mlnav.campaign.trial import STAGES, Outcome, Row, trials_of
 from mlnav.io import write_json, write_text
 from mlnav.terrain import canonical
+from mlnav.trials.trial import STAGES, Outcome, Row, trials_of
 
 SCHEMA = 2
 """Of the tables. A store of a newer one is refused; columns that an older one lacks are null."""
@@ -60,6 +60,7 @@ TRIALS = _schema(
         "code": _TEXT,
         "model": _TEXT,
         "ground_file": _TEXT,
+        "parts": _TEXT,
         "run": _COUNT,
         "recorded_utc": pa.timestamp("us", tz="UTC"),
         "ground": _TEXT,
@@ -155,7 +156,7 @@ CYCLES = _schema(
 TIMES = ("run", "recorded_utc", "wall_s", *(f"wall_{stage}_s" for stage in STAGES))
 """Columns that differ each time a trial is run; the others do not."""
 
-MADE_WITH = ("code", "model", "ground_file")
+MADE_WITH = ("code", "model", "ground_file", "parts")
 """Columns of digests, beside the trial itself, that results depend on."""
 
 DEFINITION, PROVENANCE, LOCK = "campaign.yaml", "provenance.json", "lock"

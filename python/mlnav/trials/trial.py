@@ -12,10 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mlnav import _core
+from mlnav import _core, parts
 from mlnav.campaign.definition import CampaignError, Definition, dispersed
-from mlnav.campaign.grounds import Entry, Ground, ground_of
-from mlnav.campaign.provenance import code_digest
 from mlnav.config import Config, ConfigError
 from mlnav.nav import Cycle, Navigator
 from mlnav.risk import RiskMap
@@ -29,6 +27,8 @@ from mlnav.sim import (
 )
 from mlnav.sim.loop import Observer
 from mlnav.terrain import Reading, TerrainError, parse_class, source_digest
+from mlnav.trials.grounds import Entry, Ground, ground_of
+from mlnav.trials.provenance import code_digest
 
 Row = dict[str, Any]
 
@@ -97,7 +97,7 @@ class Trial:
 
     @cached_property
     def made_with(self) -> dict[str, str | None]:
-        """Digests of what it depends on besides: code, network, and the ground's file.
+        """Digests of what it depends on besides: code, network, the ground's file, and parts from outside.
 
         Raises:
             ModelError: the model is there and cannot be used.
@@ -108,6 +108,7 @@ class Trial:
             "code": code_digest(),
             "model": None if model is None else model.sha256[:16],
             "ground_file": source_digest(self.entry.spec),
+            "parts": parts.digest(self.config),
         }
 
     @property

@@ -27,9 +27,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.cases import Case, cases
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
-from mlnav.campaign.statistics import Rate
 from mlnav.config import Bullet, Config, ConfigError, Enav
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
@@ -37,6 +35,8 @@ from mlnav.nav.motion import Motion, Pose
 from mlnav.sim import RoverState
 from mlnav.sim.bullet import BulletWorld
 from mlnav.sim.world import PHASES, KinematicWorld, SettledStates, seen_from
+from mlnav.stats import Rate
+from mlnav.studies.cases import Case, cases
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.cases import cases
-from mlnav.bench.soundness import random_poses
 from mlnav.config import Config
 from mlnav.core import HeightMap
 from mlnav.parts import names_of
+from mlnav.studies.cases import cases
+from mlnav.studies.soundness import random_poses
 
 GROUNDS = ("0/.02", "10/.07", "15/.10", "0/.20", "20/.05")
 
