@@ -82,6 +82,10 @@ format: install ## Format all sources and fix what ruff can fix
 	@$(BIN)/clang-format -i $(CPP_SOURCES) $(wildcard tests/consumer/*.cpp)
 	@$(BIN)/ruff check --fix --exit-zero . && $(BIN)/ruff format .
 
+.PHONY: generate
+generate: install ## Write what follows from the field tables of the core
+	@$(PY) -m mlnav.config.generate
+
 .PHONY: bench
 bench: install ## Build the release core and run its benchmarks
 	@cmake --preset release >/dev/null && cmake --build --preset release

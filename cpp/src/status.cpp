@@ -61,7 +61,7 @@ const char* to_string(Status status) noexcept {
 Fault out_of_range(const Range* ranges, std::size_t count) noexcept {
   for (const Range* range = ranges; range != ranges + count; ++range) {
     if (range->value >= range->lo && range->value <= range->hi) continue;
-    return {Status::kConfigBad, range->field, range->value, range->lo, range->hi};
+    return {Status::kConfigBad, range->field, range->value, range->lo, range->hi, range->unit};
   }
   return {};
 }

@@ -5,8 +5,8 @@ from +x; maps are row-major ``z[iy, ix]`` float32 with NaN for unknown. Every ca
 releases the GIL. Faults raise `CoreError`.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NotRequired, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,38 @@ STAGES: Final[tuple[str, ...]]  # names of the planner's stages, in order
 class CoreError(ValueError):
     """A status of the core: ``args[0]`` is '<status>: <what it means> [<field>]'."""
 
+class FieldInfo(TypedDict):
+    """A field of a configuration struct, as its field table in C++ has it."""
+
+    name: str
+    type: str  # float, int, bool, list[float], str, or the name of a struct in FIELDS
+    unit: str  # rad: an angle; empty: a plain number
+    default: Any  # None for a struct
+    lo: float | None  # the range is closed; None: there is none, or another field decides
+    hi: float | None  # inf: no limit
+    words: str
+    max_length: NotRequired[int]  # of a list
+    choices: NotRequired[list[str]]  # of a str
+
+FIELDS: Final[dict[str, tuple[FieldInfo, ...]]]  # of every configuration struct, by its name
+
+# From here on written by mlnav.config.generate.
+
+class CostmapConfig:
+    coarsening: int
+    patch_half_width_m: float
+    tilt_scale_rad: float
+    roughness_scale_m: float
+    tilt_limit_rad: float
+    unknown_cost: float
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+
+class SobelConfig:
+    kernel_half_width_m: float
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+
 class RoverGeometry:
     wheel_radius_m: float
     wheel_width_m: float
@@ -33,11 +65,12 @@ class RoverGeometry:
     rocker_pivot_z_m: float
     bogie_pivot_x_m: float
     bogie_pivot_z_m: float
-    pan_rear_x_m: float
     pan_front_x_m: float
+    pan_rear_x_m: float
     pan_half_width_m: float
     pan_height_m: float
     def __init__(self) -> None: ...
+    def validate(self) -> None: ...
 
 class SafetyLimits:
     clearance_min_m: float
@@ -47,50 +80,36 @@ class SafetyLimits:
     wheel_drop_max_m: float
     relief_max_m: float
     def __init__(self) -> None: ...
-    @staticmethod
-    def flight_like() -> SafetyLimits: ...
+    def validate(self) -> None: ...
     @staticmethod
     def enav_like() -> SafetyLimits: ...
-
-class RoverModel:
-    geometry: RoverGeometry
-    limits: SafetyLimits
-    def __init__(self) -> None: ...
-    def validate(self) -> None: ...
-    def wheel_steering_rad(self, curvature_per_m: float) -> F64:
-        """(6,) angle of each wheel against the rover on an arc; infinite curvature: in a turn."""
-    def wheel_plan(self) -> F64:
-        """(6, 2) nominal axle x, y: front, middle, rear of the left side, then of the right."""
+    @staticmethod
+    def flight_like() -> SafetyLimits: ...
 
 class FixedBoxConfig:
     half_length_m: float
     half_width_m: float
     def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+
+class ProbabilisticConfig:
+    sigma_fraction: float
+    risk_max: float
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
 
 class VerifiedConfig:
     enclosed_m: float
     max_tries: int
     def __init__(self) -> None: ...
-
-class ProbabilisticConfig:
-    sigma_fraction: float  # standard deviation of a state, of its interval's width; 0.13 to 0.20
-    risk_max: float
-    def __init__(self) -> None: ...
-
-class CostmapConfig:
-    coarsening: int
-    patch_half_width_m: float
-    tilt_scale_rad: float
-    roughness_scale_m: float
-    tilt_limit_rad: float
-    unknown_cost: float
-    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
 
 class RiskPricing:
     weight_per_m: float
     to_go_fraction: float
     fail_price: float
     def __init__(self) -> None: ...
+    def validate(self) -> None: ...
 
 class PathTreeConfig:
     turn_rad: list[float]
@@ -99,6 +118,7 @@ class PathTreeConfig:
     ace_step_m: float
     turn_step_rad: float
     def __init__(self) -> None: ...
+    def validate(self) -> None: ...
 
 class EnavConfig:
     costmap: CostmapConfig
@@ -112,14 +132,26 @@ class EnavConfig:
     riskiest_first: bool
     overthink_evaluations: int
     memory_poses: int
-    memory_failures: int
     visit_cost_per_m: float
     visit_radius_m: float
     flip_cost: float
+    memory_failures: int
     max_map_cells: int
     max_risk_cells: int
     def __init__(self) -> None: ...
     def validate(self) -> None: ...
+
+# Up to here.
+
+class RoverModel:
+    geometry: RoverGeometry
+    limits: SafetyLimits
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+    def wheel_steering_rad(self, curvature_per_m: float) -> F64:
+        """(6,) angle of each wheel against the rover on an arc; infinite curvature: in a turn."""
+    def wheel_plan(self) -> F64:
+        """(6, 2) nominal axle x, y: front, middle, rear of the left side, then of the right."""
 
 class Grid:
     """A heightmap the core can look at; keeps `z` alive."""
@@ -138,7 +170,33 @@ class Grid:
     def wheel_heights(self, model: RoverModel, poses: F64) -> F64:
         """(n, 3) wheel x, y, heading -> (n,) H of level axles, NaN where unknown or outside."""
 
+class PythonChecker(Protocol):
+    """What `Checker.of_python` makes a checker of. `Checker` itself is one.
+
+    Where it has them, `report(poses)`, some of the columns of `Checker.report`, and `settings`, a
+    mapping of names to numbers, are used too.
+    """
+
+    def set_map(self, grid: Grid) -> object:
+        """Answer about this map from now on; called before anything is asked."""
+    def reasons(self, poses: F64) -> NDArray[np.integer] | Sequence[int]:
+        """(n, 4) x, y, heading, curvature -> (n,) reason bits as of REASONS, 0 = safe.
+
+        Planners ask for one pose at a time. Poses are finite; the curvature is infinite in a turn
+        in place.
+        """
+
 class Checker:
+    @staticmethod
+    def of_python(
+        make: Callable[[], PythonChecker], model: RoverModel, name: str = "python"
+    ) -> Checker:
+        """A checker written in Python, for planners too.
+
+        `make` is called for every planner and for every map of this checker, so that each has an
+        object of its own. What the object raises in `plan()` counts as `not_certified`, ends its
+        being asked in that cycle, and is raised when the cycle is over.
+        """
     @staticmethod
     def fixed_box(model: RoverModel, config: FixedBoxConfig, max_map_cells: int) -> Checker: ...
     @staticmethod

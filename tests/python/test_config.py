@@ -1,5 +1,6 @@
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,86 +10,101 @@ from hypothesis import strategies as st
 
 from mlnav import _core
 from mlnav.config import (
-    KINDS,
     Config,
     ConfigError,
     Enav,
-    FixedBox,
     Limits,
     Network,
     NoHeuristic,
-    Probabilistic,
     Settle,
     Sobel,
     Verified,
+    core_fields,
+    generate,
     json_schema,
     load_config,
-    names_of,
     numbers_of,
     parse_config,
 )
+from mlnav.config.section import filled, key_of
 from mlnav.core import HeightMap
+from mlnav.parts import SECTIONS, names_of
 from mlnav.sim import traverse
 from mlnav.terrain import Terrain, benchmark_class
 
-
-def fields(struct: object) -> dict[str, object]:
-    return {k: getattr(struct, k) for k in dir(struct) if not k.startswith("_")}
+# ------------------------------------------------------------------- what follows from the core
 
 
-def numbers(struct: object) -> dict[str, object]:
-    kept = {k: v for k, v in fields(struct).items() if isinstance(v, int | float | list)}
-    assert kept
-    return kept
+def test_generated_files_are_what_the_field_tables_give() -> None:
+    """Otherwise: `python -m mlnav.config.generate`."""
+    assert generate.FIELDS_FILE.read_text(encoding="utf-8") == generate.fields_module()
+    assert generate.STUB_FILE.read_text(encoding="utf-8") == generate.stub()
 
 
-# ------------------------------------------------------------------------ equal to the C++ defaults
+@pytest.mark.parametrize("struct", sorted(_core.FIELDS))
+def test_defaults_of_sections_are_those_of_the_core_to_the_last_bit(struct: str) -> None:
+    section, core = getattr(core_fields, struct), getattr(_core, struct)
+    sets = [({}, core())]
+    if struct == "SafetyLimits":
+        sets = [(numbers, getattr(core, name)()) for name, numbers in section.presets.items()]
+    for numbers, expected in sets:
+        # Every number another one at first, so that a field that is not filled shows.
+        struct_filled = core()
+        for field in _core.FIELDS[struct]:
+            if field["type"] in ("float", "int"):
+                setattr(struct_filled, field["name"], 77)
+        filled(struct_filled, section(**numbers))
+        for field in _core.FIELDS[struct]:
+            name, found = field["name"], getattr(struct_filled, field["name"])
+            if field["type"] in _core.FIELDS:
+                assert type(found).__name__ == field["type"]  # a section of its own
+            elif key_of(field) in section.model_fields:
+                null = key_of(field) in ("ace_step_m", "turn_step_deg")
+                assert found == (77 if null else getattr(expected, name)), name
+            else:
+                assert name in generate.NOT_SET_BY_USERS
 
 
-def test_rover_defaults_are_those_of_the_core() -> None:
-    assert numbers(Config().rover.to_core()) == numbers(_core.RoverGeometry())
+@pytest.mark.parametrize("struct", sorted(_core.FIELDS))
+def test_fields_describe_what_the_struct_has(struct: str) -> None:
+    core = getattr(_core, struct)()
+    for field in _core.FIELDS[struct]:
+        value = getattr(core, field["name"])
+        if field["type"] in _core.FIELDS:
+            assert type(value) is getattr(_core, field["type"])
+            continue
+        assert value == field["default"]
+        assert field["type"].startswith(type(value).__name__)
+        assert (field["unit"] == "rad") == bool(re.search(r"(?<!_per)_rad$", field["name"]))
+        for end, beyond in (("lo", -1), ("hi", 1)):
+            if field["type"] in ("float", "int") and field[end] not in (None, math.inf):
+                broken = getattr(_core, struct)()
+                named = f"\\[{field['name']}\\]|incompatible"  # -1 is no size at all
+                with pytest.raises((_core.CoreError, TypeError), match=named):
+                    setattr(broken, field["name"], type(value)(field[end] + beyond))
+                    broken.validate()
 
 
-@pytest.mark.parametrize(
-    ("name", "core"),
-    [
-        ("enav_like", _core.SafetyLimits.enav_like()),
-        ("flight_like", _core.SafetyLimits.flight_like()),
-    ],
-)
-def test_limit_sets_are_those_of_the_core(name: str, core: _core.SafetyLimits) -> None:
-    limits = Limits.model_validate(name)
-    assert numbers(limits.to_core()) == pytest.approx(numbers(core), rel=1e-15)
+def test_faults_of_the_core_have_the_unit_of_the_field() -> None:
+    config = _core.EnavConfig()
+    config.commit_turn_rad = 0.0
+    with pytest.raises(
+        _core.CoreError, match=r"\[commit_turn_rad\] is 0 deg, must be 1 to 180 deg"
+    ):
+        config.validate()
+    config = _core.EnavConfig()
+    config.turn_cost_per_rad = -1.0
+    with pytest.raises(_core.CoreError, match=r"is -1, must be 0 to 1000$"):
+        config.validate()
 
 
-@pytest.mark.parametrize("part", ["", "costmap", "tree"])
-def test_planner_defaults_are_those_of_the_core(part: str) -> None:
-    ours, theirs = Enav().to_core(), _core.EnavConfig()
-    if part:
-        ours, theirs = getattr(ours, part), getattr(theirs, part)
-    expected = numbers(theirs)
-    found = numbers(ours)
-    assert found.keys() == expected.keys()
-    for key, value in expected.items():
-        # features.hpp has 20 and 30 deg rounded to six digits
-        assert found[key] == pytest.approx(value, rel=2e-6), key
-
-
-def test_box_defaults_are_those_of_the_core() -> None:
-    theirs = numbers(_core.FixedBoxConfig())
-    for ours in (FixedBox(), Probabilistic()):
-        assert {name: getattr(ours, name) for name in theirs} == theirs
-
-
-@pytest.mark.parametrize(
-    ("ours", "core"),
-    [(Verified(), _core.VerifiedConfig()), (Probabilistic(), _core.ProbabilisticConfig())],
-)
-def test_checker_defaults_are_those_of_the_core(ours, core) -> None:
-    theirs = numbers(core)
-    assert {name: getattr(ours, name) for name in theirs} == theirs
-    boxes = set() if ours.name == "verified" else {"half_length_m", "half_width_m"}
-    assert set(type(ours).model_fields) == {"name"} | theirs.keys() | boxes
+def test_lists_of_the_core_hold_one_to_64_numbers() -> None:
+    tree = _core.PathTreeConfig()
+    for values in ([], [0.0] * 65):
+        with pytest.raises(_core.CoreError, match="turn_rad needs 1 to 64 values"):
+            tree.turn_rad = values
+    tree.turn_rad = [0.5]
+    assert tree.turn_rad == [0.5]
 
 
 def test_the_certified_checker_with_flight_limits_is_the_default() -> None:
@@ -279,7 +295,10 @@ def test_wheel_drop_of_a_box_is_no_limit_of_settled_states() -> None:
         ("limits: flight", ["limits:", "did you mean 'flight_like'"]),
         ("limits: {tilt_max_deg: 3}", ["limits.clearance_min_m", "required"]),
         ("limits: {base: enav_like, tilt_max_deg: steep}", ["limits.tilt_max_deg"]),
-        ("limits: {base: enav_like, tilt_max_deg: 95}", ["limits.tilt_max_deg", "less than 90"]),
+        (
+            "limits: {base: enav_like, tilt_max_deg: 95}",
+            ["limits.tilt_max_deg: is 95, must be at most 44.999"],
+        ),
         ("sensor: {half_width_m: .nan}", ["sensor.half_width_m", "finite"]),
         ("sensor: {half_width_m: .inf}", ["sensor.half_width_m", "finite"]),
         ("planner: {turn_cost: -1}", ["planner.turn_cost"]),
@@ -331,8 +350,9 @@ def test_what_only_the_core_can_refuse_is_a_config_error_too() -> None:
 def test_schema_knows_every_name_and_key() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert set(schema["properties"]) == set(Config.model_fields)
-    for kind in KINDS:
-        assert schema["properties"][kind]["anyOf"][0]["enum"] == names_of(kind)
+    for kind in SECTIONS:
+        named = schema["properties"][kind]["anyOf"][0]["anyOf"][0]
+        assert named["enum"] == names_of(kind)
     assert schema["$defs"]["Enav"]["additionalProperties"] is False
     assert "ACE" in schema["$defs"]["Enav"]["properties"]["overthink_evaluations"]["description"]
     assert yaml.safe_load(Config().to_yaml()).keys() == schema["properties"].keys()
@@ -349,13 +369,22 @@ def test_a_commitment_between_checked_poses_is_refused_with_the_step() -> None:
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("planner.overthink_evaluations=0", r"\[overthink_evaluations\] is 0, must be 1 to"),
-        ("planner.visit_radius_m=20", r"\[visit_radius_m\] is 20, must be 0 to 10"),
-        ("planner.memory_poses=200000", r"\[memory_poses\] is 200000, must be 0 to 100000"),
-        ("planner.commit_turn_deg=0.5", r"\[commit_turn_deg\] is 0\.5 deg, must be 1 to 180 deg"),
-        ("checker.half_length_m=2", r"\[half_length_m\] is 2, must be 0\.001 to 1"),
-        ("limits.tilt_max_deg=60", r"\[tilt_max_deg\] is 60 deg, must be .* to 44\.999 deg"),
-        ("world.limits.bogie_max_deg=80", r"\[bogie_max_deg\] is 80 deg"),
+        (
+            "planner.overthink_evaluations=0",
+            r"planner\.overthink_evaluations: is 0, must be at least 1",
+        ),
+        ("planner.visit_radius_m=20", r"planner\.visit_radius_m: is 20, must be at most 10"),
+        ("planner.memory_poses=200000", r"memory_poses: is 200000, must be at most 100000"),
+        ("planner.commit_turn_deg=0.5", r"commit_turn_deg: is 0\.5, must be at least 1"),
+        ("planner.costmap.tilt_scale_deg=91", r"tilt_scale_deg: is 91, must be at most 90"),
+        ("planner.tree.turn_deg=[0, 200]", r"turn_deg\.1: is 200, must be at most 180"),
+        ("checker.half_length_m=2", r"checker\.half_length_m: is 2, must be at most 1"),
+        ("limits.tilt_max_deg=60", r"limits\.tilt_max_deg: is 60, must be at most 44\.999"),
+        ("world.limits.bogie_max_deg=80", r"world\.limits\.bogie_max_deg: is 80, must be at most"),
+        # Ranges that other fields decide are the core's to hold.
+        ("rover.pan_rear_x_m=1", r"\[pan_rear_x_m\] is 1, must be -20 to 0\.899"),
+        ("limits.clearance_min_m=0.7", r"\[clearance_min_m\] is 0\.7, must be 0 to 0\.6"),
+        ("planner.commit_length_m=4", r"\[commit_length_m\] is 4, must be 0\.1 to 3"),
     ],
 )
 def test_what_the_core_refuses_is_refused_when_it_is_read(setting: str, told: str) -> None:

@@ -39,7 +39,7 @@ enum class Status : std::uint8_t {
 const char* to_string(Status status) noexcept;
 
 // A status and, where a value is at fault, the name of the field that holds it ("" otherwise); where it is out
-// of a range, the value and the range, else NaN.
+// of a range, the value and the range, in `unit`, else NaN.
 struct Fault {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   Status status = Status::kOk;
@@ -47,6 +47,7 @@ struct Fault {
   double value = kNone;
   double lo = kNone;
   double hi = kNone;
+  const char* unit = "";
   constexpr bool ok() const noexcept { return status == Status::kOk; }
 };
 
@@ -56,6 +57,7 @@ struct Range {
   double lo;
   double hi;
   const char* field;
+  const char* unit;
 };
 
 // kConfigBad of the first value out of its range; NaN is out of every range.

@@ -10,8 +10,6 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
-constexpr int kMaxCoarsening = 64;
-constexpr double kMaxHalfWidth_m = 1e3;
 constexpr double kMinPoints = 6.0;
 
 int blocks(int cells, int coarsening) noexcept {
@@ -225,19 +223,9 @@ bool sobel_square(const GridView& grid, int x, int y, double* square) noexcept {
 
 }  // namespace
 
-Fault validate(const CostmapConfig& config) noexcept {
-  constexpr double kSmall = 1e-6;
-  constexpr double kLarge = 1e6;
-  const Range ranges[] = {
-      {config.coarsening * 1.0, 1, kMaxCoarsening, "coarsening"},
-      {config.patch_half_width_m, kSmall, kMaxHalfWidth_m, "patch_half_width_m"},
-      {config.tilt_scale_rad, kSmall, kLarge, "tilt_scale_rad"},
-      {config.roughness_scale_m, kSmall, kLarge, "roughness_scale_m"},
-      {config.tilt_limit_rad, kSmall, 0.5 * kPi, "tilt_limit_rad"},
-      {config.unknown_cost, 1.0, kLarge, "unknown_cost"},
-  };
-  return out_of_range(ranges);
-}
+Fault validate(const CostmapConfig& config) noexcept { return check_fields(config); }
+
+Fault validate(const SobelConfig& config) noexcept { return check_fields(config); }
 
 CoarseGrid coarse_grid(const GridView& grid, int coarsening) noexcept {
   const double shift = 0.5 * static_cast<double>(coarsening - 1) * grid.resolution_m;

@@ -34,31 +34,16 @@ class StageTimer {
 }  // namespace
 
 Fault validate(const EnavConfig& config) noexcept {
-  Fault fault = validate(config.costmap);
+  const PathTreeConfig& tree = config.tree;
+  Fault fault = validate(tree);
   if (!fault.ok()) return fault;
-  fault = validate(config.tree);
+  const Range commit[] = {
+      {config.commit_length_m, tree.ace_step_m, tree.arc_length_m, "commit_length_m", "m"}};
+  fault = out_of_range(commit);
   if (!fault.ok()) return fault;
-  constexpr double kLarge = 1e3;
-  const Range ranges[] = {
-      {config.risk.weight_per_m, 0.0, 1e6, "weight_per_m"},
-      {config.risk.to_go_fraction, 0.0, kLarge, "to_go_fraction"},
-      {config.risk.fail_price, 0.0, kLarge, "fail_price"},
-      {config.turn_cost, 0.0, kLarge, "turn_cost"},
-      {config.turn_cost_per_rad, 0.0, kLarge, "turn_cost_per_rad"},
-      {config.commit_length_m, config.tree.ace_step_m, config.tree.arc_length_m, "commit_length_m"},
-      {config.commit_turn_rad, 1 * kDeg, kPi, "commit_turn_rad"},
-      {static_cast<double>(config.overthink_evaluations), 1.0, 1e15, "overthink_evaluations"},
-      {config.memory_poses * 1.0, 0.0, 100000.0, "memory_poses"},
-      {config.memory_failures * 1.0, 0.0, 100000.0, "memory_failures"},
-      {config.visit_cost_per_m, 0.0, kLarge, "visit_cost_per_m"},
-      {config.visit_radius_m, 0.0, 10.0, "visit_radius_m"},
-      {config.flip_cost, 0.0, kLarge, "flip_cost"},
-      {static_cast<double>(config.max_map_cells), 1.0, 67108864.0, "max_map_cells"},     // 2^26
-      {static_cast<double>(config.max_risk_cells), 0.0, 268435456.0, "max_risk_cells"},  // 2^28
-  };
-  fault = out_of_range(ranges);
+  fault = check_fields(config);
   if (!fault.ok()) return fault;
-  const double steps = config.commit_length_m / config.tree.ace_step_m;
+  const double steps = config.commit_length_m / tree.ace_step_m;
   if (!(std::fabs(steps - std::floor(steps + 0.5)) < 1e-9)) {
     return {Status::kConfigBad, "commit_length_m"};
   }

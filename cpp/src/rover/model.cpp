@@ -4,37 +4,19 @@
 #include <limits>
 
 namespace mlnav {
+
+Fault validate(const RoverGeometry& geometry) noexcept { return check_fields(geometry); }
+
+Fault validate(const SafetyLimits& limits) noexcept { return check_fields(limits); }
+
 Fault validate(const RoverModel& model) noexcept {
-  const RoverGeometry& g = model.geometry;
-  const SafetyLimits& l = model.limits;
-  const double r = g.wheel_radius_m;
-  constexpr double kSize = 20.0;            // no rover is larger
-  constexpr double kSmall = 1e-3;           // and no part of it smaller
-  constexpr double kAngle = 44.999 * kDeg;  // verdicts compare sines of doubled angles
-  const Range ranges[] = {
-      {r, kSmall, 0.8, "wheel_radius_m"},
-      {g.wheel_width_m, kSmall, 1.6, "wheel_width_m"},
-      {g.front_x_m, kSmall, kSize, "front_x_m"},
-      {g.rear_x_m, -kSize, -kSmall, "rear_x_m"},
-      {g.front_y_m, kSmall, kSize, "front_y_m"},
-      {g.middle_y_m, kSmall, kSize, "middle_y_m"},
-      {g.rear_y_m, kSmall, kSize, "rear_y_m"},
-      {g.rocker_pivot_x_m, g.rear_x_m, g.front_x_m, "rocker_pivot_x_m"},
-      {g.rocker_pivot_z_m, r, kSize, "rocker_pivot_z_m"},
-      {g.bogie_pivot_x_m, g.rear_x_m, 0.0, "bogie_pivot_x_m"},
-      {g.bogie_pivot_z_m, r, kSize, "bogie_pivot_z_m"},
-      {g.pan_rear_x_m, -kSize, g.pan_front_x_m - kSmall, "pan_rear_x_m"},
-      {g.pan_front_x_m, g.pan_rear_x_m + kSmall, kSize, "pan_front_x_m"},
-      {g.pan_half_width_m, kSmall, kSize, "pan_half_width_m"},
-      {g.pan_height_m, kSmall, kSize, "pan_height_m"},
-      {l.clearance_min_m, 0.0, g.pan_height_m, "clearance_min_m"},
-      {l.tilt_max_rad, kSmall, kAngle, "tilt_max_rad"},
-      {l.bogie_max_rad, kSmall, kAngle, "bogie_max_rad"},
-      {l.differential_max_rad, kSmall, kAngle, "differential_max_rad"},
-      {l.wheel_drop_max_m, kSmall, kSize, "wheel_drop_max_m"},
-      {l.relief_max_m, kSmall, std::numeric_limits<double>::infinity(), "relief_max_m"},
-  };
-  return out_of_range(ranges);
+  Fault fault = validate(model.geometry);
+  if (!fault.ok()) return fault;
+  const Range clearance[] = {
+      {model.limits.clearance_min_m, 0.0, model.geometry.pan_height_m, "clearance_min_m", "m"}};
+  fault = out_of_range(clearance);
+  if (!fault.ok()) return fault;
+  return validate(model.limits);
 }
 
 WheelPlan wheel_plan(const RoverGeometry& g) noexcept {

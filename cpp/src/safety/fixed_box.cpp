@@ -27,13 +27,7 @@ double smaller(double a, double b) noexcept { return a < b ? a : b; }
 
 }  // namespace
 
-Fault validate(const FixedBoxConfig& config) noexcept {
-  const Range ranges[] = {
-      {config.half_length_m, 1e-3, 1.0, "half_length_m"},
-      {config.half_width_m, 1e-3, 1.0, "half_width_m"},
-  };
-  return out_of_range(ranges);
-}
+Fault validate(const FixedBoxConfig& config) noexcept { return check_fields(config); }
 
 std::size_t FixedBoxChecker::memory_required(std::size_t max_map_cells) noexcept {
   return Arena::kAlignment + 3 * Arena::cost<float>(max_map_cells + kReadAhead);

@@ -27,13 +27,7 @@ Bounds clearance_bounds(const AceReport& box, const RoverGeometry& g) noexcept {
 
 }  // namespace
 
-Fault validate(const ProbabilisticConfig& config) noexcept {
-  const Range ranges[] = {
-      {config.sigma_fraction, 0.13, 0.20, "sigma_fraction"},
-      {config.risk_max, 0.0, 1.0, "risk_max"},
-  };
-  return out_of_range(ranges);
-}
+Fault validate(const ProbabilisticConfig& config) noexcept { return check_fields(config); }
 
 Fault ProbabilisticChecker::init(const RoverModel& model, const FixedBoxConfig& boxes,
                                  const ProbabilisticConfig& config, std::size_t max_map_cells,

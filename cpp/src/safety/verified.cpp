@@ -68,13 +68,7 @@ double most(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 
 }  // namespace
 
-Fault validate(const VerifiedConfig& config) noexcept {
-  const Range ranges[] = {
-      {config.max_tries * 1.0, 1, 100, "max_tries"},
-      {config.enclosed_m, 1e-8, 0.1, "enclosed_m"},
-  };
-  return out_of_range(ranges);
-}
+Fault validate(const VerifiedConfig& config) noexcept { return check_fields(config); }
 
 Fault VerifiedChecker::init(const RoverModel& model, const VerifiedConfig& config) noexcept {
   Fault fault = validate(model);

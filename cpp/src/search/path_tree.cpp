@@ -7,8 +7,6 @@ namespace {
 
 constexpr int kMaxPosesPerArc = 256;
 constexpr int kMaxSidePoses = PathTree::kMaxTurnPoses / 2;
-// Angles closer than this are one.
-constexpr double kSameAngle_rad = 1e-9;
 
 // Poses per arc, or 0 when the step does not divide the arc.
 int steps_of(double length_m, double step_m) noexcept {
@@ -52,27 +50,7 @@ PathTreeConfig wide_spacing(PathTreeConfig config) noexcept {
 }
 
 Fault validate(const PathTreeConfig& config) noexcept {
-  const Range counts[] = {
-      {config.turn_count * 1.0, 1, PathTreeConfig::kMaxTurns, "turn_count"},
-      {config.curvature_count * 1.0, 1, PathTreeConfig::kMaxCurvatures, "curvature_count"},
-  };
-  Fault fault = out_of_range(counts);
-  for (int i = 0; fault.ok() && i < config.turn_count; ++i) {
-    const Range turn[] = {
-        {config.turn_rad[i], -kPi - kSameAngle_rad, kPi + kSameAngle_rad, "turn_rad"}};
-    fault = out_of_range(turn);
-  }
-  for (int i = 0; fault.ok() && i < config.curvature_count; ++i) {
-    const Range curvature[] = {{config.curvature_per_m[i], -2.0, 2.0, "curvature_per_m"}};
-    fault = out_of_range(curvature);
-  }
-  if (!fault.ok()) return fault;
-  const Range sizes[] = {
-      {config.arc_length_m, 0.01, 50.0, "arc_length_m"},
-      {config.ace_step_m, 0.01, 1.0, "ace_step_m"},
-      {config.turn_step_rad, 1 * kDeg, 45 * kDeg, "turn_step_rad"},
-  };
-  fault = out_of_range(sizes);
+  const Fault fault = check_fields(config);
   if (!fault.ok()) return fault;
   const int steps = steps_of(config.arc_length_m, config.ace_step_m);
   if (steps < 1 || steps > kMaxPosesPerArc) return {Status::kConfigBad, "ace_step_m"};

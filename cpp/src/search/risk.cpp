@@ -20,6 +20,8 @@ Status validate(const RiskView& risk) noexcept {
   return shape && place ? Status::kOk : Status::kRiskBadShape;
 }
 
+Fault validate(const RiskPricing& pricing) noexcept { return check_fields(pricing); }
+
 double risk_price(float p) noexcept { return -det_log(1.0 - static_cast<double>(clamp_risk(p))); }
 
 void price_risk(const RiskView& risk, float* price) noexcept {

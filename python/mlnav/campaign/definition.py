@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,21 +18,20 @@ from mlnav.config import (
     Count,
     Positive,
     Section,
+    format_validation_error,
     parse_yaml,
     set_value,
-    told,
 )
 from mlnav.io import shipped_folder
+from mlnav.parts import PartError, anchored, require_parts
 from mlnav.risk.models import ModelError, require_model
-from mlnav.sim.cells import check_cells
+from mlnav.sim.cells import check_cell_sizes
 from mlnav.terrain import (
     AS_DECLARED,
     Reading,
     TerrainError,
-    benchmark_recipe,
+    check_terrain,
     class_name,
-    load,
-    parse_class,
 )
 from mlnav.trials.dispersions import Dispersions, check_dispersions, dispersed
 from mlnav.trials.scenarios import TerrainSpec, is_geotiff, labels_of
@@ -216,7 +214,7 @@ def load_definition(
     """
     text, source = _read(os.fspath(spec))
     try:
-        data = parse_yaml(text, source)
+        data = anchored(parse_yaml(text, source), _folder(os.fspath(spec)))
         if reading != AS_DECLARED and not any(map(is_geotiff, terrains)):
             raise CampaignError(
                 "band, nodata and vertical unit are of GeoTIFFs, and --terrain names none; in a"
@@ -235,6 +233,11 @@ def load_definition(
 def terrain_data(terrain: str, reading: Reading, **more: Any) -> dict[str, Any] | str:
     """A terrain of a definition, with what is said of GeoTIFFs where it is one."""
     return {"terrain": terrain, **reading.as_dict(), **more} if is_geotiff(terrain) else terrain
+
+
+def _folder(spec: str) -> Path:
+    """That the files of parts in a definition are named from, beside the working directory."""
+    return Path(spec).parent if Path(spec).suffix.lower() in (".yaml", ".yml") else Path()
 
 
 def _read(spec: str) -> tuple[str, str]:
@@ -273,14 +276,14 @@ def checked_definition(data: dict[str, Any], source: str = "") -> Definition:
     try:
         return Definition.model_validate(data)
     except ValidationError as fault:
-        raise CampaignError(told(fault, data, source)) from fault
+        raise CampaignError(format_validation_error(fault, data, source)) from fault
 
 
 def check_available(definition: Definition) -> None:
     """Look at all that trials will need, so that what is missing is told before anything runs.
 
-    Recipes and files are loaded once, and their cells must be fine enough to drive on; checksums of
-    models are compared.
+    Terrains are looked for, and their cells must be fine enough to drive on; checksums of models
+    are compared.
 
     Raises:
         CampaignError: something is missing or damaged.
@@ -288,19 +291,14 @@ def check_available(definition: Definition) -> None:
     configs = [definition.base, *definition.configs.values()]
     for spec in definition.all_terrains:
         try:
-            slope_and_cfa = parse_class(spec.terrain)
-            if slope_and_cfa is None:
-                terrain = load(spec.terrain, 0, spec.reading)
-                for config in configs:
-                    check_cells(terrain, config)
-            else:
-                benchmark_recipe(*slope_and_cfa)
-        except TerrainError as fault:
+            edge_m = check_terrain(spec.terrain, spec.reading)
+            for config in configs:
+                check_cell_sizes(f"terrain {spec.terrain!r}", edge_m, config)
+        except (TerrainError, PartError) as fault:
             raise CampaignError(f"terrains: {fault}") from fault
     for name, config in definition.configs.items():
-        if config.world.name == "bullet" and find_spec("pybullet") is None:
-            raise CampaignError(f"contender {name}: world bullet needs pybullet (extra 'sim')")
         try:
+            require_parts(config)
             require_model(config)
-        except ModelError as fault:
+        except (PartError, ModelError) as fault:
             raise CampaignError(f"contender {name}: {fault}") from fault

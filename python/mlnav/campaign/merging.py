@@ -105,6 +105,7 @@ def _refuse_mixture(tables: Sequence[pa.Table]) -> None:
     seen: dict[tuple[str, str | None], str | None] = {}
     for row in rows:
         owner = {"code": None, "model": row["contender"], "terrain_file": row["terrain"]}
+        owner["parts"] = row["contender"]
         for what, whose in owner.items():
             known = seen.setdefault((what, whose), row[what])
             if known != row[what]:

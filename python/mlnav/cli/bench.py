@@ -440,7 +440,7 @@ def physics_command(
     """
     from mlnav.io import write_json
     from mlnav.studies import physics
-    from mlnav.terrain import load
+    from mlnav.terrain import check_terrain
 
     if what not in physics.GROUNDS:
         raise RefusedError(f"{what!r} is none of {', '.join(physics.GROUNDS)}")
@@ -451,7 +451,7 @@ def physics_command(
     setup = setup.replaced(["world.stop_at_limits=false"])
     grounds = terrain.split(",") if terrain else list(physics.GROUNDS[what])
     for ground in grounds:
-        load(ground, seed)  # faults of it before anything is written
+        check_terrain(ground)  # faults of it before anything is written
     files = (f"{what}.jsonl", f"{what}.json")
     claim(out, files if force else (), force)
     if what == "cost":

@@ -118,7 +118,7 @@ def _drawer(
         number = cycle_record.cycle
         if number in wanted:
             figure = viz.plan_figure(
-                scenario.terrain, navigator, cycle, cycle_record.believed, scenario.goal,
+                scenario.terrain, navigator, cycle, cycle_record.estimated_pose, scenario.goal,
                 record.trial.config,
             )  # fmt: skip
             viz.save_figure(figure, folder / f"cycle-{number}.png")

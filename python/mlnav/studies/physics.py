@@ -28,12 +28,13 @@ from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.compute import run_recorded
-from mlnav.config import Bullet, Config
+from mlnav.config import Bullet, Config, ConfigError, Enav
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
+from mlnav.nav.motion import Motion, Pose
+from mlnav.sim import RoverState
 from mlnav.sim.bullet import BulletWorld
-from mlnav.sim.localization import Whereabouts
-from mlnav.sim.world import PHASES, KinematicWorld, Motion, Pose, SettledStates, seen_from
+from mlnav.sim.world import PHASES, KinematicWorld, SettledStates, seen_from
 from mlnav.stats import Rate
 from mlnav.studies.cases import Case, cases
 from mlnav.terrain import Terrain
@@ -195,7 +196,7 @@ def _settled(task: _Task) -> Record:
         if len(rows) == task.count:
             break
         measured = world.place(pose)
-        rest = Whereabouts.at(measured).pose
+        rest = RoverState.at(measured).true_pose
         computed = still.place(rest)
         state = computed.state(0)
         if not all(np.isfinite(s.columns["roll_rad"][0]) for s in (measured, computed)):
@@ -282,9 +283,15 @@ def _arcs(task: _Task) -> Record:
     return _record(task, rows)
 
 
+def _enav(config: Config) -> Enav:
+    if not isinstance(config.planner, Enav):
+        raise ConfigError(f"planner {config.planner.name}: motions are drawn from enav's tree")
+    return config.planner
+
+
 def _motions(config: Config) -> list[Motion]:
     """What the planner may commit: part of a turn, or the first metre of an arc."""
-    planner = config.planner
+    planner = _enav(config)
     turn = math.radians(planner.commit_turn_deg)
     turns = {max(-turn, min(turn, math.radians(t))) for t in planner.tree.turn_deg if t}
     return [
@@ -295,7 +302,7 @@ def _motions(config: Config) -> list[Motion]:
 
 def _checked(config: Config, motion: Motion, pose: Pose) -> F64:
     """Stances that the planner has checked for a motion."""
-    checker, tree = config.checker, config.planner.tree
+    checker, tree = config.checker, _enav(config).tree
     stances, _ = motion.stances(
         pose,
         tree.ace_step_m or checker.pose_step_m,
@@ -316,7 +323,7 @@ def _driven(
     checker: _core.Checker, config: Config, world: BulletWorld, pose: Pose, motion: Motion
 ) -> Record:
     placed = world.place(pose)
-    start = Whereabouts.at(placed).pose
+    start = RoverState.at(placed).true_pose
     run = world.execute(start, motion)
     states = run.states
     commanded, _ = motion.stances(start, 0.02, math.radians(0.5))

@@ -13,7 +13,8 @@ from typing import Any
 
 from mlnav.campaign.store import Store
 from mlnav.compute import results
-from mlnav.sim import Motion, Navigator, at_rest
+from mlnav.nav import Motion
+from mlnav.sim import SimulatedNavigator, at_rest
 from mlnav.stats import Estimate, paired_ratio
 from mlnav.trials.records import Row
 from mlnav.trials.seeds import Stream, generator
@@ -115,7 +116,7 @@ def _plan(task: tuple[Trial, tuple[State, ...]]) -> list[Row]:
     for state in states:
         steered = state.steered_per_m
         # A new navigator each time: nothing is remembered from one state to the next.
-        navigator = Navigator(scenario.terrain, trial.config)
+        navigator = SimulatedNavigator(scenario.terrain, trial.config)
         where = at_rest(scenario.terrain, trial.config, state.pose)
         result = navigator.cycle(where, scenario.goal, steered).result
         rows.append(

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from mlnav import _core
+from mlnav.nav import Cycle, Navigator
 from mlnav.risk import RiskMap
 from mlnav.sim import (
-    Cycle,
     CycleRecord,
-    Navigator,
     SimError,
     TraverseResult,
     WorldError,
@@ -97,6 +96,7 @@ _WHICH = (
     Column("code", "string", lambda t: t.made_with["code"]),
     Column("model", "string", lambda t: t.made_with["model"]),
     Column("terrain_file", "string", lambda t: t.made_with["terrain_file"]),
+    Column("parts", "string", lambda t: t.made_with["parts"]),
     Column("terrain", "string", lambda t: t.label),
     Column("slope_deg", "double", lambda t: t.terrain.slope_and_cfa[0]),
     Column("cfa", "double", lambda t: t.terrain.slope_and_cfa[1]),
@@ -182,7 +182,7 @@ CYCLE_COLUMNS = (
     Column("ending", "string", lambda c: c.ending),
     Column("faults", "list<string>", lambda c: list(c.faults or c.start_faults)),
     *_pose("pose", lambda c: c.pose),
-    *_pose("believed", lambda c: c.believed),
+    *_pose("believed", lambda c: c.estimated_pose),
     Column("turn_rad", "double", lambda c: c.turn_rad),
     Column("curvature_per_m", "double", lambda c: c.curvature_per_m),
     Column("length_m", "double", lambda c: c.length_m),
@@ -205,7 +205,7 @@ CYCLE_COLUMNS = (
 TIMES = ("run", "recorded_utc", "wall_s", *(c.name for c in _STAGE_COLUMNS))
 """Columns that differ each time a trial is run; the others do not."""
 
-MADE_WITH = ("code", "model", "terrain_file")
+MADE_WITH = ("code", "model", "terrain_file", "parts")
 """Columns of digests, beside the trial itself, that results depend on."""
 
 
@@ -294,7 +294,7 @@ class Reliability:
         """Take the samples of a cycle."""
         if cycle.risk is None:
             return
-        x, y, _ = record.believed
+        x, y, _ = record.estimated_pose
         poses = np.column_stack(
             [
                 self._rng.uniform(x - _SAMPLE_REACH_M, x + _SAMPLE_REACH_M, _SAMPLES),

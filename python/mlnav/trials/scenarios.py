@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,12 +17,10 @@ from mlnav.terrain import (
     AS_DECLARED,
     Reading,
     Terrain,
-    TerrainError,
     canonical,
     cover_text,
     load,
     parse_class,
-    recipe_folder,
     with_rocks,
 )
 
@@ -94,29 +91,6 @@ def labels_of(specs: Sequence[TerrainSpec]) -> list[str]:
         return name + (f" +{cover_text(spec.cfa)}" if spec.cfa else "")
 
     return [label(spec) for spec in specs]
-
-
-def file_digest(terrain: str) -> str | None:
-    """Of the file that a terrain is made from; None for a class, which is made by code alone.
-
-    Raises:
-        TerrainError: there is no such file.
-    """
-    if parse_class(terrain) is not None:
-        return None
-    try:
-        if Path(terrain).suffix.lower() in _FILES:
-            state = Path(terrain).stat()
-            return _digest_of(terrain, state.st_mtime_ns, state.st_size)
-        return hashlib.sha256((recipe_folder() / f"{terrain}.yaml").read_bytes()).hexdigest()[:16]
-    except OSError as fault:
-        raise TerrainError(f"{terrain}: cannot be read: {fault.strerror or fault}") from fault
-
-
-@lru_cache(maxsize=64)
-def _digest_of(path: str, modified_ns: int, size: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)

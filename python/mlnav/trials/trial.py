@@ -11,10 +11,12 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from mlnav import parts
 from mlnav.config import Config, ConfigError
 from mlnav.risk.models import configured_model
+from mlnav.terrain import source_digest
 from mlnav.trials.provenance import code_digest
-from mlnav.trials.scenarios import Scenario, TerrainSpec, file_digest, scenario_of
+from mlnav.trials.scenarios import Scenario, TerrainSpec, scenario_of
 from mlnav.trials.seeds import Stream, sequence, spawn_key
 
 FORMAT = 3
@@ -73,7 +75,7 @@ class Trial:
 
     @cached_property
     def made_with(self) -> dict[str, str | None]:
-        """Digests of what it depends on besides: code, network, and the terrain's file.
+        """Digests of what it depends on besides: code, network, terrain file, parts from outside.
 
         Raises:
             ModelError: the model is there and cannot be used.
@@ -83,7 +85,8 @@ class Trial:
         return {
             "code": code_digest(),
             "model": None if model is None else model.sha256[:16],
-            "terrain_file": file_digest(self.terrain.terrain),
+            "terrain_file": source_digest(self.terrain.terrain),
+            "parts": parts.digest(self.config),
         }
 
     @property

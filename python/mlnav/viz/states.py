@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mlnav.config import Config
+from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.risk import RiskMap, make_heuristic
-from mlnav.sim import Cycle, Navigator, at_rest
+from mlnav.sim import SimulatedNavigator, at_rest
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.plan import draw_candidates, draw_chosen, draw_goal_arrow
@@ -53,8 +54,9 @@ def view(
     name: str, terrain: Terrain, config: Config, pose: Pose, goal: Point, steered_per_m: float
 ) -> View:
     """Plan a cycle without memory, to look at."""
-    navigator = Navigator(terrain, config)
-    cycle = navigator.cycle(at_rest(terrain, config, pose), goal, steered_per_m)
+    simulated = SimulatedNavigator(terrain, config)
+    navigator = simulated.navigator
+    cycle = simulated.cycle(at_rest(terrain, config, pose), goal, steered_per_m)
     risk = cycle.risk
     if risk is None and config.heuristic.name != "none":
         risk = navigator.heuristic.risk(cycle.local_map.for_costs, pose)
@@ -75,7 +77,7 @@ def state_figure(
     height = top + 2 * cell + between + bottom
     figure = style.new_figure(width, height)
     config = views[0].config
-    reach = max(2.0 * config.planner.tree.arc_length_m, 3.0)
+    reach = max(config.planner.reach_m, 3.0)
     corners = np.array([[pose[0] - reach, pose[1] - reach], [pose[0] + reach, pose[1] + reach]])
     bounds = window(terrain, corners, 0.5)
     truth_of = make_heuristic(config.replaced(heuristic="oracle"))
@@ -164,12 +166,9 @@ def _near_heading(p: Any, heading: float) -> Any:
 
 
 def _choice(axes: Axes, seen: View, pose: Pose, goal: Point) -> None:
-    result, planner = seen.cycle.result, seen.navigator.planner
+    result = seen.cycle.result
     if result.outcome not in ("start_unsafe", "goal_reached"):
-        verdicts = planner.path_verdicts()
-        draw_candidates(
-            axes, [planner.path_poses(i)[:, :2] for i in range(len(verdicts))], verdicts
-        )
+        draw_candidates(axes, with_candidates(seen.navigator.planner))
         draw_chosen(axes, seen.cycle, seen.config, pose)
     draw_rover(axes, seen.config.rover, pose)
     draw_goal_arrow(axes, pose, goal)

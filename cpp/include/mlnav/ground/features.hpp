@@ -4,18 +4,33 @@
 
 #include <cstdint>
 
+#include "mlnav/fields.hpp"
 #include "mlnav/ground/grid.hpp"
 #include "mlnav/math.hpp"
 
 namespace mlnav {
 
 struct CostmapConfig {
-  int coarsening = 4;                 // heightmap cells per costmap cell, each way (0.1 -> 0.4 m)
-  double patch_half_width_m = 1.0;    // plane fit over a square of this half width: rover-sized
-  double tilt_scale_rad = 20 * kDeg;  // 20 deg: cost per metre = 1 + (tilt/scale)^2 + rough/scale
+  int coarsening = 4;  // 0.1 -> 0.4 m
+  double patch_half_width_m = 1.0;
+  double tilt_scale_rad = 20 * kDeg;
   double roughness_scale_m = 0.08;
-  double tilt_limit_rad = 30 * kDeg;  // 30 deg: steeper patches cost infinity
-  double unknown_cost = 1.4;          // per metre over unseen cells: above known flat ground
+  double tilt_limit_rad = 30 * kDeg;
+  double unknown_cost = 1.4;  // above known flat ground
+};
+template <>
+inline constexpr auto kFields<CostmapConfig> = std::tuple{
+    number("coarsening", "cells", &CostmapConfig::coarsening, 1, 64,
+           "Heightmap cells per costmap cell, each way."),
+    number("patch_half_width_m", "m", &CostmapConfig::patch_half_width_m, 1e-6, 1e3,
+           "Half width of the square that a plane is fitted to."),
+    number("tilt_scale_rad", "rad", &CostmapConfig::tilt_scale_rad, 1e-6, 0.5 * kPi,
+           "Cost per metre = 1 + (tilt / tilt_scale)^2 + roughness / roughness_scale."),
+    number("roughness_scale_m", "m", &CostmapConfig::roughness_scale_m, 1e-6, 1e6),
+    number("tilt_limit_rad", "rad", &CostmapConfig::tilt_limit_rad, 1e-6, 0.5 * kPi,
+           "Steeper patches cost infinity."),
+    number("unknown_cost", "", &CostmapConfig::unknown_cost, 1.0, 1e6,
+           "Per metre over unseen cells."),
 };
 
 Fault validate(const CostmapConfig& config) noexcept;
@@ -57,8 +72,14 @@ void build_costmap(const GridView& grid, const std::uint8_t* keep_out, const Cos
                    double* scratch, Costmap* costmap) noexcept;
 
 struct SobelConfig {
-  double kernel_half_width_m = 1.2;  // rover-sized mean of the squared gradient
+  double kernel_half_width_m = 1.2;  // rover-sized
 };
+template <>
+inline constexpr auto kFields<SobelConfig> = std::tuple{
+    number("kernel_half_width_m", "m", &SobelConfig::kernel_half_width_m, 1e-3, 100.0,
+           "Of the square over which squared gradients are averaged."),
+};
+Fault validate(const SobelConfig& config) noexcept;
 
 std::size_t sobel_scratch_doubles(int nx, int ny) noexcept;
 

@@ -49,6 +49,41 @@ struct EnavConfig {
   std::size_t max_map_cells = 512 * 512;
   std::size_t max_risk_cells = 16 * 160 * 160;  // bins x cells
 };
+template <>
+inline constexpr auto kFields<EnavConfig> = std::tuple{
+    part("costmap", &EnavConfig::costmap),
+    part("tree", &EnavConfig::tree),
+    part("risk", &EnavConfig::risk),
+    number("turn_cost", "m", &EnavConfig::turn_cost, 0.0, 1e3,
+           "Of any turn in place, in metres of flat driving."),
+    number("turn_cost_per_rad", "m/rad", &EnavConfig::turn_cost_per_rad, 0.0, 1e3,
+           "And per radian."),
+    number(
+        "commit_length_m", "m", &EnavConfig::commit_length_m, 0.01, 50.0,
+        "Arc that is driven before planning again; a multiple of the step between checked poses."),
+    number("commit_turn_rad", "rad", &EnavConfig::commit_turn_rad, 1 * kDeg, kPi,
+           "Turn that is driven before planning again."),
+    flag("short_paths", &EnavConfig::short_paths,
+         "When no whole path passes, drive the best start of one that did."),
+    flag("riskiest_first", &EnavConfig::riskiest_first,
+         "Check a path's poses from the riskiest on where there is a risk map; else from the "
+         "start."),
+    number("overthink_evaluations", "", &EnavConfig::overthink_evaluations, 1.0, 1e15,
+           "A cycle with more ACE evaluations than this is an overthink."),
+    number("memory_poses", "", &EnavConfig::memory_poses, 0.0, 1e5,
+           "Starts of cycles that are remembered; 0 switches memory off."),
+    number("visit_cost_per_m", "1/m", &EnavConfig::visit_cost_per_m, 0.0, 1e3,
+           "Per remembered start of a cycle."),
+    number("visit_radius_m", "m", &EnavConfig::visit_radius_m, 0.0, 10.0, "Around each of them."),
+    number("flip_cost", "m", &EnavConfig::flip_cost, 0.0, 1e3,
+           "Of turning against the turn committed just before."),
+    number("memory_failures", "", &EnavConfig::memory_failures, 0.0, 1e5,
+           "Failed poses that are remembered, to price those around them; 0: none."),
+    number("max_map_cells", "cells", &EnavConfig::max_map_cells, 1.0, 1 << 26,
+           "Heightmap cells that memory is reserved for."),
+    number("max_risk_cells", "cells", &EnavConfig::max_risk_cells, 0.0, 1 << 28,
+           "Bins x cells of a risk map that memory is reserved for."),
+};
 Fault validate(const EnavConfig& config) noexcept;
 
 class EnavPlanner final : public Planner {

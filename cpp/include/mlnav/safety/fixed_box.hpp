@@ -20,8 +20,14 @@
 namespace mlnav {
 
 struct FixedBoxConfig {
-  double half_length_m = 0.20;  // along the rover
-  double half_width_m = 0.20;   // across
+  double half_length_m = 0.20;
+  double half_width_m = 0.20;
+};
+template <>
+inline constexpr auto kFields<FixedBoxConfig> = std::tuple{
+    number("half_length_m", "m", &FixedBoxConfig::half_length_m, 1e-3, 1.0,
+           "Of a wheel's box, along the rover."),
+    number("half_width_m", "m", &FixedBoxConfig::half_width_m, 1e-3, 1.0, "Across."),
 };
 Fault validate(const FixedBoxConfig& config) noexcept;
 

@@ -22,10 +22,17 @@
 namespace mlnav {
 
 struct ProbabilisticConfig {
-  double sigma_fraction = 0.17;  // of the interval's width; published: 0.13 to 0.20
+  double sigma_fraction = 0.17;
   // Unpublished. Intervals that just fill their limits have tails beyond them: what fixed_box passes has a
   // risk of up to 0.015 (0.055 at a fraction of 0.20), and 0.05 is a step above.
   double risk_max = 0.05;
+};
+template <>
+inline constexpr auto kFields<ProbabilisticConfig> = std::tuple{
+    number("sigma_fraction", "", &ProbabilisticConfig::sigma_fraction, 0.13, 0.20,
+           "Standard deviation of a state, of its interval's width; published: 0.13 to 0.20."),
+    number("risk_max", "", &ProbabilisticConfig::risk_max, 0.0, 1.0,
+           "Probability of exceeding any limit that a pose may have."),
 };
 Fault validate(const ProbabilisticConfig& config) noexcept;
 

@@ -20,8 +20,15 @@
 namespace mlnav {
 
 struct VerifiedConfig {
-  double enclosed_m = 1e-3;  // wheel height by which the first box lets settled states differ
-  int max_tries = 8;         // boxes tried before "not certified"
+  double enclosed_m = 1e-3;
+  int max_tries = 8;
+};
+template <>
+inline constexpr auto kFields<VerifiedConfig> = std::tuple{
+    number("enclosed_m", "m", &VerifiedConfig::enclosed_m, 1e-8, 0.1,
+           "Half-width of the first enclosure, in wheel height."),
+    number("max_tries", "", &VerifiedConfig::max_tries, 1, 100,
+           "Boxes tried before `not_certified`."),
 };
 Fault validate(const VerifiedConfig& config) noexcept;
 

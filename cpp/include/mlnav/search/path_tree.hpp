@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "mlnav/fields.hpp"
 #include "mlnav/math.hpp"
 #include "mlnav/status.hpp"
 #include "mlnav/types.hpp"
@@ -30,8 +31,22 @@ struct PathTreeConfig {
   // Close enough for every checker: those that judge a pose alone (verified, settle) need it, since in 10 deg
   // of a turn a corner wheel moves 0.28 m. With fixed_box, whose wheel boxes reach from one pose to the next,
   // 0.25 m and 10 deg will do (wide_spacing()).
-  double ace_step_m = 0.1;               // divides arc_length_m
-  double turn_step_rad = 10 * kDeg / 3;  // ACE at least this often while turning in place
+  double ace_step_m = 0.1;
+  double turn_step_rad = 10 * kDeg / 3;
+};
+inline constexpr double kSameAngle_rad = 1e-9;  // angles closer than this are one
+template <>
+inline constexpr auto kFields<PathTreeConfig> = std::tuple{
+    list("turn_rad", "rad", &PathTreeConfig::turn_rad, &PathTreeConfig::turn_count, "turn_count",
+         -kPi - kSameAngle_rad, kPi + kSameAngle_rad, "Turns in place at the start of a path."),
+    list("curvature_per_m", "1/m", &PathTreeConfig::curvature_per_m,
+         &PathTreeConfig::curvature_count, "curvature_count", -2.0, 2.0,
+         "Of the arcs; left positive."),
+    number("arc_length_m", "m", &PathTreeConfig::arc_length_m, 0.01, 50.0),
+    number("ace_step_m", "m", &PathTreeConfig::ace_step_m, 0.01, 1.0,
+           "Distance between checked poses; divides arc_length_m."),
+    number("turn_step_rad", "rad", &PathTreeConfig::turn_step_rad, 1 * kDeg, 45 * kDeg,
+           "A pose is checked at least this often while turning in place."),
 };
 // The same with ENav's spacing of poses, for fixed_box.
 PathTreeConfig wide_spacing(PathTreeConfig config = {}) noexcept;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "mlnav/fields.hpp"
 #include "mlnav/ground/features.hpp"
 #include "mlnav/status.hpp"
 #include "mlnav/types.hpp"
@@ -32,12 +33,20 @@ double risk_price(float p) noexcept;
 
 // How risk enters costs.
 struct RiskPricing {
-  double weight_per_m = 5.0;    // path cost per metre = weight * -log(1 - p)
-  double to_go_fraction = 0.1;  // of that weight, in the cost-to-go (mean over headings)
-  // Added to the price around a pose that the checker rejected, in this cycle and later ones: paths
-  // that pass close by would mostly fail as well. 0: failures teach nothing.
-  double fail_price = 2.0;
+  double weight_per_m = 5.0;
+  double to_go_fraction = 0.1;
+  double fail_price = 2.0;  // paths that pass close by a failed pose would mostly fail as well
 };
+template <>
+inline constexpr auto kFields<RiskPricing> = std::tuple{
+    number("weight_per_m", "", &RiskPricing::weight_per_m, 0.0, 1e6,
+           "Path cost per metre = weight x -log(1 - risk), of a risk of at most 0.99."),
+    number("to_go_fraction", "", &RiskPricing::to_go_fraction, 0.0, 1e3,
+           "Of that weight, in the cost-to-go (mean over headings)."),
+    number("fail_price", "", &RiskPricing::fail_price, 0.0, 1e3,
+           "Added to -log(1 - risk) around a pose that failed, in this cycle and later ones."),
+};
+Fault validate(const RiskPricing& pricing) noexcept;
 
 // price[bin][iy][ix] = risk_price(p): done once a cycle, so that sampling needs no logarithm.
 void price_risk(const RiskView& risk, float* price) noexcept;

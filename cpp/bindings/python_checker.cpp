@@ -1,0 +1,133 @@
+#include "python_checker.hpp"
+
+#include <string>
+#include <utility>
+
+#include "ground.hpp"
+#include "reports.hpp"
+
+namespace mlnav::bindings {
+namespace {
+
+Array<double> to_rows(const std::vector<Stance>& stances) {
+  Array<double> out({static_cast<py::ssize_t>(stances.size()), py::ssize_t{4}});
+  double* p = out.mutable_data();
+  for (const Stance& stance : stances) {
+    *p++ = stance.pose.x_m;
+    *p++ = stance.pose.y_m;
+    *p++ = stance.pose.heading_rad;
+    *p++ = stance.curvature_per_m;
+  }
+  return out;
+}
+
+// Bits per pose. Truth values are refused: True would mean "tilt" and False "safe".
+std::vector<Reasons> to_reasons(const py::object& answer, std::size_t poses) {
+  const auto bits = py::array::ensure(answer);
+  const bool integers = bits && (bits.dtype().kind() == 'u' || bits.dtype().kind() == 'i');
+  if (!integers || bits.ndim() != 1 || static_cast<std::size_t>(bits.size()) != poses) {
+    throw py::type_error("a checker's reasons(poses) must return one integer a pose, " +
+                         std::to_string(poses) + " here, of reason bits; 0: safe");
+  }
+  std::vector<Reasons> out;
+  for (const py::handle bit : bits) {
+    const auto value = py::cast<std::int64_t>(py::int_(py::reinterpret_borrow<py::object>(bit)));
+    if (value < 0 || value >= (1 << kReasonCount)) {
+      throw py::value_error("a checker's reasons(poses) returned " + std::to_string(value) +
+                            ": bits beyond those of _core.REASONS");
+    }
+    out.push_back(static_cast<Reasons>(value));
+  }
+  return out;
+}
+
+}  // namespace
+
+PythonChecker::PythonChecker(const RoverModel& model, const py::object& make) : model_(model) {
+  require(validate(model));
+  if (PyCallable_Check(make.ptr()) == 0) {
+    throw py::type_error("make must make a checker: a class, or a function without parameters");
+  }
+  checker_ = make();
+  for (const char* method : {"set_map", "reasons"}) {
+    if (!py::hasattr(checker_, method)) {
+      throw py::type_error(std::string("a checker needs a method ") + method + "()");
+    }
+  }
+}
+
+std::vector<Reasons> PythonChecker::reasons(const std::vector<Stance>& stances) const {
+  std::vector<Reasons> out;
+  for (const AceReport& row : answers(stances, false)) out.push_back(row.reasons);
+  return out;
+}
+
+std::vector<AceReport> PythonChecker::report(const std::vector<Stance>& stances) const {
+  return answers(stances, py::hasattr(checker_, "report"));
+}
+
+std::vector<AceReport> PythonChecker::answers(const std::vector<Stance>& stances,
+                                              bool with_report) const {
+  AceReport bad_pose;
+  bad_pose.reasons = kBadPose;
+  std::vector<AceReport> out(stances.size(), bad_pose);
+  std::vector<Stance> asked;
+  std::vector<std::size_t> place;
+  for (std::size_t i = 0; i < stances.size(); ++i) {
+    if (!stance_ok(stances[i])) continue;
+    asked.push_back(stances[i]);
+    place.push_back(i);
+  }
+  if (asked.empty()) return out;
+  const Array<double> poses = to_rows(asked);
+  const std::vector<Reasons> bits = to_reasons(checker_.attr("reasons")(poses), asked.size());
+  std::vector<AceReport> rows(asked.size());
+  if (with_report) read_columns(checker_.attr("report")(poses), &rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].reasons = bits[i];
+    rows[i].safe = bits[i] == 0;
+    out[place[i]] = rows[i];
+  }
+  return out;
+}
+
+py::dict PythonChecker::settings() const {
+  return py::hasattr(checker_, "settings") ? py::dict(checker_.attr("settings")) : py::dict();
+}
+
+template <typename Ask>
+bool PythonChecker::held(Ask&& ask) const noexcept {
+  const py::gil_scoped_acquire acquire;
+  if (error_) return false;
+  try {
+    ask();
+    return true;
+  } catch (...) {
+    error_ = std::current_exception();
+    return false;
+  }
+}
+
+Status PythonChecker::set_map(const GridView& map) noexcept {
+  const bool set = held([&] {
+    const Array<float> z({py::ssize_t{map.ny}, py::ssize_t{map.nx}}, map.z);
+    const auto grid = std::make_shared<Grid>(z, map.resolution_m, map.origin_x_m, map.origin_y_m);
+    checker_.attr("set_map")(grid);
+  });
+  return set ? Status::kOk : Status::kNotInitialized;
+}
+
+bool PythonChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
+  *reasons = kNotCertified;
+  held([&] { *reasons = this->reasons({stance}).front(); });
+  return *reasons == 0;
+}
+
+AceReport PythonChecker::report(const Stance& stance) const noexcept {
+  AceReport out;
+  out.reasons = kNotCertified;
+  held([&] { out = report(std::vector<Stance>{stance}).front(); });
+  return out;
+}
+
+}  // namespace mlnav::bindings

@@ -1,0 +1,80 @@
+"""The heuristics: when each is asked and how its risk is priced."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from mlnav.config.core_fields import RiskPricing, SobelConfig
+from mlnav.config.section import Count, NonNegative, PartSection
+
+Policy = Literal["always", "on_failure"]
+"""When a heuristic is asked: up front in every cycle, or once the cheapest path failed ACE."""
+
+
+class NoHeuristic(PartSection):
+    """The baseline: no risk map."""
+
+    kind: ClassVar[str] = "heuristic"
+    name: Literal["none"] = "none"
+    policy: ClassVar[Policy] = "always"
+    persist_cycles: ClassVar[int] = 0
+    weight_per_m: NonNegative = 0.0
+    to_go_fraction: NonNegative = 0.0
+    fail_price: ClassVar[float] = 0.0
+
+
+class Predictor(RiskPricing, PartSection):
+    """What all heuristics with a risk map share: when it is made, and how it is priced."""
+
+    kind: ClassVar[str] = "heuristic"
+    policy: Policy = "on_failure"
+    """When the map is made: always, or on_failure of the cheapest path."""
+    persist_cycles: Annotated[int, Field(ge=0)] = 3
+    """With on_failure: after a cycle that needed the map, so many have it from the start. Hard
+    ground comes in stretches."""
+
+
+class Failures(Predictor):
+    """No foresight: a map of zeros, in which only failed poses raise the price.
+
+    What the others have to beat.
+    """
+
+    name: Literal["failures"] = "failures"
+
+
+class Sobel(SobelConfig, Predictor):
+    """Risk from gradients: Sobel operators, squared, averaged over a rover-sized kernel."""
+
+    name: Literal["sobel"] = "sobel"
+    policy: Policy = "always"
+    weight_per_m: NonNegative = 40.0
+    to_go_fraction: NonNegative = 0.3
+
+
+class Network(Predictor):
+    """Risk from a network that learnt the checker's verdicts."""
+
+    name: Literal["network"] = "network"
+    model: Annotated[str, Field(min_length=1)] = "auto"
+    """auto: the shipped model for the checker and limits. Else the name of a shipped one, or the
+    path of a model's folder."""
+    threads: Count = 1
+    """Of one inference."""
+
+
+class Oracle(Predictor):
+    """Risk that is the checker's own verdict in advance: what a perfect network would say."""
+
+    name: Literal["oracle"] = "oracle"
+    bins: Annotated[int, Field(ge=1, le=360)] = 16
+    """Headings."""
+    resolution_m: Annotated[float, Field(ge=0.02, le=0.5)] | None = None
+    """Of its cells. null: the map's own for `fixed_box`, 0.2 m for the others."""
+    reach_m: Annotated[float, Field(ge=0.5, le=50)] = 8.0
+    """Half width of the square about the rover."""
+
+
+Heuristic = NoHeuristic | Predictor

@@ -1,0 +1,166 @@
+"""What every section of the configuration is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, SupportsIndex, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from mlnav import parts
+from mlnav.io import flag_for_number
+from mlnav.parts import suggestion
+
+if TYPE_CHECKING:
+    from mlnav import _core
+
+T = TypeVar("T")
+
+
+class ConfigError(ValueError):
+    """A configuration is faulty; the message has the path of each bad key and what is wrong."""
+
+
+def from_preset(what: str, data: Any, key: str, presets: Mapping[str, Mapping[str, Any]]) -> Any:
+    """The values of a named set, `x` or `{key: x, ...}` with changes; other data as it is."""
+    if isinstance(data, str):
+        data = {key: data}
+    if not (isinstance(data, Mapping) and key in data):
+        return data
+    name = data[key]
+    if name not in presets:
+        hint = suggestion(str(name), presets)
+        raise PydanticCustomError(
+            "unknown_name",
+            "no {what} '{name}'{hint}",
+            {"what": what, "name": str(name), "hint": hint},
+        )
+    return {**presets[name], **{k: v for k, v in data.items() if k != key}}
+
+
+class Section(BaseModel):
+    """A part of the configuration: immutable, and closed to keys it does not know."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _prepared(cls, data: Any) -> Any:
+        data = cls.expanded(data)
+        if isinstance(data, Mapping):
+            for key in data:
+                if key not in cls.model_fields:
+                    hint = suggestion(str(key), cls.model_fields)
+                    raise PydanticCustomError(
+                        "unknown_key", "unknown key '{key}'{hint}", {"key": str(key), "hint": hint}
+                    )
+            flag = flag_for_number({k: f.annotation for k, f in cls.model_fields.items()}, data)
+            if flag is not None:
+                raise PydanticCustomError(
+                    "number", "{key} is a number, not true or false", {"key": flag}
+                )
+        return data
+
+    @classmethod
+    def expanded(cls, data: Any) -> Any:
+        """Data with short forms written out; sections that have some override this."""
+        return data
+
+
+class PartSection(Section):
+    """The settings of a part that is chosen by name."""
+
+    kind: ClassVar[str]
+    name: str
+
+    @classmethod
+    def of(cls, kind: str, data: Any) -> PartSection:
+        """The section of the part that data name, `{name: x, ...}` or just `x`."""
+        if isinstance(data, str):
+            data = {"name": data}
+        if not isinstance(data, Mapping):
+            raise PydanticCustomError("kind", "must be a name or a mapping with a name")
+        name = str(data.get("name", parts.names_of(kind)[0]))
+        try:
+            model = parts.find(kind, name).model
+        except parts.PartError as fault:
+            raise PydanticCustomError("unknown_name", "{why}", {"why": str(fault)}) from fault
+        section: PartSection = model.model_validate({**data, "name": name})
+        return section
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        # A model of a file is found by the part's name: another process has not loaded the file.
+        digest = parts.of_file(type(self))
+        if digest is None:
+            return super().__reduce_ex__(protocol)
+        return _section_again, (self.kind, self.model_dump(), digest)
+
+
+def _section_again(kind: str, data: dict[str, Any], digest: str) -> PartSection:
+    section = PartSection.of(kind, data)
+    if parts.of_file(type(section)) != digest:
+        raise parts.PartError(f"{kind} {section.name}: its file was changed while it was in use")
+    return section
+
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Angle = Annotated[float, Field(gt=0, lt=90)]
+
+
+def numbers_of(prefix: str, section: Section) -> dict[str, float]:
+    """Numbers in a section and the sections in it, by path; lists and what is null are left out."""
+    found: dict[str, float] = {}
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            found |= numbers_of(f"{prefix}.{name}", value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found[f"{prefix}.{name}"] = value
+    return found
+
+
+def key_of(field: _core.FieldInfo) -> str:
+    """The key of a core's field in the configuration, where angles are in degrees."""
+    name = field["name"]
+    return name.removesuffix("_rad") + "_deg" if field["unit"] == "rad" else name
+
+
+def numbers_of_struct(prefix: str, struct: Any) -> dict[str, float]:
+    """Numbers of a core's struct and the structs in it, by path, angles in degrees."""
+    from mlnav import _core
+
+    found: dict[str, float] = {}
+    for field in _core.FIELDS[type(struct).__name__]:
+        value = getattr(struct, field["name"])
+        path = f"{prefix}.{key_of(field)}"
+        if field["type"] in _core.FIELDS:
+            found |= numbers_of_struct(path, value)
+        elif field["type"] in ("float", "int") and not math.isinf(value):
+            found[path] = math.degrees(value) if field["unit"] == "rad" else value
+    return found
+
+
+def filled(struct: T, section: Any) -> T:
+    """A core's struct, with the values of a section; null: no limit, or the struct's own value."""
+    from mlnav import _core
+
+    for field in _core.FIELDS[type(struct).__name__]:
+        name, key = field["name"], key_of(field)
+        if not hasattr(section, key):
+            continue
+        value = getattr(section, key)
+        if field["type"] in _core.FIELDS:
+            filled(getattr(struct, name), value)
+        elif value is not None:
+            to_core = math.radians if field["unit"] == "rad" else lambda x: x
+            many = isinstance(value, list)
+            setattr(struct, name, [to_core(x) for x in value] if many else to_core(value))
+        elif field["hi"] == math.inf:
+            setattr(struct, name, math.inf)
+    return struct

@@ -1,0 +1,66 @@
+"""The sensors that local maps come from."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from mlnav.config.section import NonNegative, PartSection, Positive
+
+
+class Sensor(PartSection):
+    """What all sensors share: nothing but a name."""
+
+    kind: ClassVar[str] = "sensor"
+
+
+class TruthSensor(Sensor):
+    """The true heights around the rover."""
+
+    name: Literal["truth"] = "truth"
+    half_width_m: Positive = 16.0
+    """Of the local map."""
+
+
+class Stereo(Sensor):
+    """Stereo cameras on the mast, their points averaged in cells of a map that rolls along."""
+
+    name: Literal["stereo"] = "stereo"
+    half_width_m: Positive = 16.0
+    """Of the local map, in which earlier views are remembered."""
+    resolution_m: Annotated[float, Field(ge=0.02, le=0.5)] = 0.1
+    """Of its cells."""
+    fill_m: Annotated[float, Field(ge=0, le=2)] = 0.4
+    """Holes up to this wide (an even number of cells), most of them behind rocks, count as the mean
+    height around them, for costs and heuristics alone: the rover stands only on what it has seen.
+    0: they are as unknown as all else that was not seen."""
+    mast_m: tuple[float, float, Positive] = (0.80, -0.56, 1.98)
+    """The cameras' place: forward, left, up in the rover frame."""
+    azimuth_deg: Annotated[list[float], Field(min_length=1, max_length=16)] = [0.0, 60.0, -60.0]
+    """Of the views at every stop, left positive."""
+    elevation_deg: Annotated[float, Field(ge=-90, le=30)] = -32.0
+    """Of the middle of a view; up positive."""
+    width_deg: Annotated[float, Field(gt=0, lt=180)] = 96.0
+    height_deg: Annotated[float, Field(gt=0, lt=180)] = 73.0
+    pixel_deg: Annotated[float, Field(ge=0.02, le=5)] = 0.075
+    """Of the images: 1,280 over the width. Points are half a map cell apart, rows on level ground
+    and columns at range_max_m, where that is more than a pixel; else a pixel."""
+    range_min_m: NonNegative = 0.5
+    range_max_m: Annotated[float, Field(gt=0, le=1000)] = 12.0
+    """Where rows of pixels on level ground are as far apart as map cells are wide, and ranges as
+    uncertain."""
+    baseline_m: Positive = 0.424
+    disparity_sigma_px: NonNegative = 0.25
+    """Error of matching: sigma of a range is range^2 x this x pixel [rad] / baseline."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of points that find no match."""
+    known_start_m: NonNegative = 2.5
+    """Ground this near the start is known, from the drive before."""
+
+    @model_validator(mode="after")
+    def _ranges_in_order(self) -> Self:
+        if self.range_max_m <= self.range_min_m:
+            raise PydanticCustomError("ranges", "range_max_m must be more than range_min_m")
+        return self

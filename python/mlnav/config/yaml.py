@@ -1,0 +1,115 @@
+"""Configurations as YAML text, and changes to the tree it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from mlnav.config.section import ConfigError
+from mlnav.io import read_yaml
+from mlnav.parts import SECTIONS
+
+
+def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
+    """The mapping that YAML text holds; empty for no text. A key given twice is refused.
+
+    Raises:
+        ConfigError: not YAML, or no mapping.
+    """
+    try:
+        data = read_yaml(text)
+    except yaml.YAMLError as fault:
+        place = f"{source}: " if source else ""
+        raise ConfigError(f"{place}not YAML: {' '.join(str(fault).split())}") from fault
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{source or 'configuration'}: must be a mapping of sections")
+    return data
+
+
+def format_validation_error(fault: ValidationError, data: Any, source: str = "") -> str:
+    """What is wrong in `data`, in one line: each bad key with its path, and why."""
+    lines = "; ".join(_explained(error, data) for error in fault.errors())
+    return f"{source}: {lines}" if source else lines
+
+
+def write_yaml(data: Any) -> str:
+    """YAML text of a tree: block style, but lists of numbers on one line."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=100)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, but lists of numbers on one line."""
+
+
+def _short_lists(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+    flat = all(not isinstance(v, dict) for v in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flat)
+
+
+_Dumper.add_representer(list, _short_lists)
+
+
+def set_value(data: dict[str, Any], setting: str) -> None:
+    """Set one value in the tree that YAML holds, `path.to.key=value`.
+
+    Raises:
+        ConfigError: it is not of this form, or the path leads through something else.
+    """
+    path, sign, text = setting.partition("=")
+    keys = path.strip().split(".")
+    if not sign or not all(keys):
+        raise ConfigError(f"{setting!r}: must be path.to.key=value")
+    try:
+        value = read_yaml(text)
+    except yaml.YAMLError as fault:
+        why = getattr(fault, "problem", None) or "not YAML"
+        raise ConfigError(f"{path}: value {text!r}: {why}") from fault
+    put_value(data, ".".join(keys), value)
+
+
+def put_value(data: dict[str, Any], path: str, value: Any) -> None:
+    """Put one value in the tree that YAML holds, at `path.to.key`.
+
+    Raises:
+        ConfigError: the path leads through something else.
+    """
+    node: Any = data
+    keys = path.split(".")
+    for depth, key in enumerate(keys[:-1]):
+        child = node.get(key, {})
+        if isinstance(child, str) and keys[depth] == "limits":
+            child = {"base": child}  # a named set: change a number of it
+        elif isinstance(child, str) and keys[depth] in SECTIONS:
+            child = {"name": child}
+        elif not isinstance(child, dict):
+            raise ConfigError(f"{'.'.join(keys[: depth + 1])}: holds no keys to set")
+        node[key] = dict(child)
+        node = node[key]
+    node[keys[-1]] = value
+
+
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+
+
+def _explained(error: ErrorDetails, data: Any) -> str:
+    path: list[str] = []
+    node = data
+    parts = list(error["loc"])
+    for i, part in enumerate(parts):
+        inside = (isinstance(node, Mapping) and part in node) or (
+            isinstance(node, list) and isinstance(part, int) and part < len(node)
+        )
+        if inside or (i == len(parts) - 1 and error["type"] == "missing"):
+            path.append(str(part))
+            node = node[part] if inside else None
+    message = error["msg"].removeprefix("Value error, ")
+    for name, bound in error.get("ctx", {}).items():
+        if name in _BOUNDS:
+            message = f"is {error['input']}, must be {_BOUNDS[name]} {bound:g}"
+    return f"{'.'.join(path)}: {message}" if path else message
