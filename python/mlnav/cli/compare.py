@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +30,7 @@ from mlnav.cli.common import (
     assemble,
     claim,
     emit,
+    escaped,
     file_name,
     numbers,
     output,
@@ -206,7 +208,7 @@ def traverses_command(
     setup = assemble(
         config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
     )
-    contenders = [{"name": setup.heuristic.name, **_part(setup, "heuristic")}]
+    contenders = contenders_of(setup, **{part: [getattr(setup, part).name] for part in COMPARED})
     specs = classes.split(",") if classes else list(CLASSES)
     definition = definition_of(setup, contenders, specs, name="traverses", trials=seeds, seed=seed)
     _reported(driven(definition, out, workers, force), out, 0, workers, False, as_json)
@@ -248,7 +250,7 @@ def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
 
 def _plain(label: str) -> str:
     """A contender's name of letters that names may have: `sobel:weight_per_m=20` as `sobel-...`."""
-    return "".join(c if c.isalnum() or c in "_.+-" else "-" for c in label)
+    return re.sub(r"[^A-Za-z0-9_.+-]", "-", label)
 
 
 def _part(config: Config, part: str) -> dict[str, Any]:
@@ -290,6 +292,8 @@ def definition_of(
     maps = any(map(is_geotiff, terrains))
     if tuple(covers) != (0.0,) and not maps:
         raise RefusedError("rocks are added to GeoTIFFs, and none is given")
+    if size_m is not None and not maps:
+        raise RefusedError("a size is of the square to draw pairs in on GeoTIFFs, and none is given")
     if how != AS_DECLARED and not maps:
         raise RefusedError("band, nodata and vertical unit are of GeoTIFFs, and none is given")
     listed = [
@@ -334,6 +338,8 @@ def _reported(
     from mlnav.io import write_json
     from mlnav.report.report import analysis_of, write_report
 
+    for earlier in (out / "compare.png", out / "same_states.json", *out.glob("states/*.png")):
+        earlier.unlink(missing_ok=True)
     write_report(out, pictures=0)
     analysis = analysis_of(store)
     same: dict[str, Any] | None = None
@@ -398,9 +404,9 @@ def print_analysis(analysis: Analysis) -> None:
         output.print(f"modelled flight time {text}", markup=False)
     for e in analysis.entrants:
         if e.out_of_work is not None:
-            output.print(f"[bold red]{e.name}[/]: {e.out_of_work}", soft_wrap=True)
+            output.print(f"[bold red]{e.name}[/]: {escaped(e.out_of_work)}", soft_wrap=True)
         for event in e.events:
-            output.print(f"[bold]{e.name}[/]: {event}")
+            output.print(f"[bold]{e.name}[/]: {escaped(event)}", soft_wrap=True)
 
 
 def _print_same_states(contenders: dict[str, Any]) -> None:
