@@ -64,7 +64,10 @@ def made_definition(trials: list[Made], **changes: Any) -> Definition:
         {
             "name": "hand-made",
             "trials": 1 + max(r["trial"] for r in rows),
-            "terrains": list(dict.fromkeys(r["terrain"] for r in rows)),
+            "terrains": [
+                label if "/" in label else f"{label}.yaml"  # of a file by its stem
+                for label in dict.fromkeys(r["terrain"] for r in rows)
+            ],
             "contenders": [
                 {"name": n, "heuristic": n.partition("-")[0]}
                 for n in dict.fromkeys(r["contender"] for r in rows)
