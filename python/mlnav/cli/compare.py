@@ -293,7 +293,7 @@ def definition_of(
     if tuple(covers) != (0.0,) and not maps:
         raise RefusedError("rocks are added to GeoTIFFs, and none is given")
     if size_m is not None and not maps:
-        raise RefusedError("a size is of the square to draw pairs in on GeoTIFFs, and none is given")
+        raise RefusedError("a size is of the square in a GeoTIFF to drive in, and none is given")
     if how != AS_DECLARED and not maps:
         raise RefusedError("band, nodata and vertical unit are of GeoTIFFs, and none is given")
     listed = [
