@@ -92,9 +92,7 @@ def made_campaign(folder: Path, trials: list[Made], **changes: Any) -> Path:
     """A campaign's folder with these trials."""
     definition = made_definition(trials, **changes)
     numbers = sorted({row["trial"] for row, _ in trials})
-    identity = {
-        (t.label, t.number, t.contender): t.identity for t in definition.trials_of(numbers)
-    }
+    identity = {(t.label, t.number, t.contender): t.identity for t in definition.trials_of(numbers)}
     rows = [r | {"identity": identity[r["terrain"], r["trial"], r["contender"]]} for r, _ in trials]
     folder.mkdir(parents=True)
     with locked(folder):

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mlnav.bench.traverses import class_table, config_digest, traverses
 
 from mlnav import _core
 from mlnav.config import Config, names_of
@@ -23,7 +22,6 @@ from mlnav.studies.soundness import (
     tally,
 )
 from mlnav.terrain import TerrainError
-
 
 # -------------------------------------------------------------------------------------------- cases
 

@@ -95,7 +95,7 @@ def test_the_report_takes_every_metric(tmp_path: Path) -> None:
             assert m.definition in html
 
 
-FURTHER = '''
+FURTHER = """
     Metric(
         "paths_tried", "paths tried", "n", "Paths taken off the ranked lists, a cycle.",
         Kind.PER_CYCLE, lambda run: run.paths_tried, 1,
@@ -103,7 +103,7 @@ FURTHER = '''
     ),
     Metric("longest_m", "longest run", "m", "", Kind.RUNS,
            lambda runs: max(runs.known("driven_m"), default=None)),
-'''
+"""
 
 WITH_FURTHER = """
 import importlib.util, pathlib, sys

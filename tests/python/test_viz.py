@@ -6,9 +6,6 @@ import pytest
 from made_runs import Made, analysed, made_trial, slots
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from mlnav.bench.compare import Comparison, contenders
-from mlnav.bench.compare_report import report
-from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from PIL import Image
 
 from mlnav import viz
