@@ -285,6 +285,16 @@ def test_a_map_in_another_square_or_reading_is_refused(commanded, rolling) -> No
         assert "terrain rolling of" in message and "is another one" in message
 
 
+def test_results_of_other_code_are_kept_if_one_says_so(copied, short, monkeypatch) -> None:
+    before = when(copied)
+    monkeypatch.setattr("mlnav.trials.trial.code_digest", lambda: "0ther")
+    again = ("-t", short, *ONE, "-o", copied, "--no-pictures")
+    assert "go on with --keep-old" in refused(*again)
+    told = json.loads(run(*again, "--keep-old", "--json").stdout)
+    assert when(copied) == before
+    assert len(told["codes"]) == 1
+
+
 def test_force_starts_anew(copied, short) -> None:
     kept = copied / "notes.txt"
     kept.touch()

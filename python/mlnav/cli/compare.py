@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mlnav.cli.campaign import watched
+from mlnav.cli.campaign import KeepOldOption, watched
 from mlnav.cli.common import (
     AllowCoarseOption,
     BandOption,
@@ -114,6 +114,7 @@ def compare_command(
         ),
     ] = 0,
     workers: WorkersOption = 1,
+    keep_old: KeepOldOption = False,
     allow_coarse: AllowCoarseOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -172,7 +173,7 @@ def compare_command(
         covers=numbers("--rocks", rocks) or (0.0,),
         size_m=size,
     )
-    store = driven(definition, out, workers, force)
+    store = driven(definition, out, workers, force, keep_old)
     _reported(store, out, same_state, workers, pictures, as_json)
 
 
@@ -188,6 +189,7 @@ def traverses_command(
     limits: LimitsOption = None,
     heuristic: Annotated[str | None, typer.Option("--heuristic")] = None,
     workers: WorkersOption = 1,
+    keep_old: KeepOldOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     out: OutOption = Path("out/bench-traverses"),
@@ -211,7 +213,8 @@ def traverses_command(
     contenders = contenders_of(setup, **{part: [getattr(setup, part).name] for part in COMPARED})
     specs = classes.split(",") if classes else list(CLASSES)
     definition = definition_of(setup, contenders, specs, name="traverses", trials=seeds, seed=seed)
-    _reported(driven(definition, out, workers, force), out, 0, workers, False, as_json)
+    store = driven(definition, out, workers, force, keep_old)
+    _reported(store, out, 0, workers, False, as_json)
 
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
@@ -315,7 +318,7 @@ def definition_of(
     )
 
 
-def driven(definition: Definition, out: Path, workers: int, force: bool) -> Store:
+def driven(definition: Definition, out: Path, workers: int, force: bool, keep_old: bool) -> Store:
     """Run it in a folder, or go on there."""
     from mlnav.campaign import run
     from mlnav.campaign.definition import check_available
@@ -326,7 +329,9 @@ def driven(definition: Definition, out: Path, workers: int, force: bool) -> Stor
     if force:
         remove(out)
     with watched(f"the same command goes on with what is in {out}") as progress:
-        return run(definition, out, extend=True, workers=workers, progress=progress)
+        return run(
+            definition, out, extend=True, keep_old=keep_old, workers=workers, progress=progress
+        )
 
 
 # ------------------------------------------------------------------------------- what is reported
