@@ -276,11 +276,7 @@ def _outside(kind: str, name: str, at: str, version: str | None = None) -> Part:
         module = _module(where)
     made_by = _attribute(module, attribute)
     if not callable(made_by):
-        near = [
-            k
-            for k, v in vars(module).items()
-            if isinstance(v, type) and v.__module__ == module.__name__
-        ]
+        near = [k for k, v in vars(module).items() if isinstance(v, type) and k[0] != "_"]
         raise PartError(f"{part}: {where} has no class {attribute!r}{suggestion(attribute, near)}")
     model_at = f"{at}.Settings" if hasattr(made_by, "Settings") else _BASES[kind]
     if model_at and not issubclass(_named(model_at), _named(_BASES[kind])):

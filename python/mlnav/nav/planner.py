@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config, numbers_of
 from mlnav.core import HeightMap, reason_names
-from mlnav.nav.motion import Motion, Pose
+from mlnav.nav.motion import F64, Motion, Pose
 from mlnav.parts import Part, find
 from mlnav.risk import RiskMap
 
@@ -179,7 +179,7 @@ class HeldPlanner:
             numbers = (plan.turn_rad, plan.curvature_per_m, plan.length_m)
             expect(all(map(math.isfinite, numbers)), f"motion {numbers} is not finite")
             expect(bool(plan.turn_rad or plan.length_m), "a path without a motion")
-            self._pass_checker(motion, request.pose)
+            self._pass_checker(motion, request)
             if not all(map(math.isfinite, plan.commit_end)):
                 expect(isinstance(plan, Plan), "commit_end is not finite")
                 turned, along = np.array([[plan.turn_rad], [plan.length_m]])
@@ -191,10 +191,16 @@ class HeldPlanner:
         result: PlanResult = plan
         return result
 
-    def _pass_checker(self, motion: Motion, pose: Pose) -> None:
-        """Hold every pose of a motion against the checker; these evaluations are not counted."""
-        spacing = self._config.checker
-        stances, _ = motion.stances(pose, spacing.pose_step_m, math.radians(spacing.turn_step_deg))
+    def _pass_checker(self, motion: Motion, request: PlanRequest) -> None:
+        """Hold every pose of a motion against checker and zones; no evaluations are counted."""
+        spacing, local = self._config.checker, request.local_map
+        stances, _ = motion.stances(
+            request.pose, spacing.pose_step_m, math.radians(spacing.turn_step_deg)
+        )
+        if local.keep_out is not None:
+            cells = local.resolution_m * np.argwhere(local.keep_out)[:, ::-1] + local.origin_m
+            inside = any(self._covers(pose, cells) for pose in stances)
+            self._part.expect(not inside, "commits to a motion that enters forbidden ground")
         reasons = self._checker.reasons(np.ascontiguousarray(stances))
         bad = np.flatnonzero(reasons)
         if bad.size:
@@ -202,3 +208,15 @@ class HeldPlanner:
             self._part.expect(
                 False, f"commits to a motion that checker {spacing.name} rejects: {why}"
             )
+
+    def _covers(self, pose: F64, points: NDArray[np.floating]) -> bool:
+        """Whether body or straight wheels are above one of (n, 2) points, as seen from above."""
+        rover = self._config.rover
+        dx, dy = (points - pose[:2]).T
+        c, s = math.cos(pose[2]), math.sin(pose[2])
+        forward, left = c * dx + s * dy, np.abs(c * dy - s * dx)
+        front = max(rover.pan_front_x_m, rover.front_x_m + rover.wheel_radius_m)
+        rear = min(rover.pan_rear_x_m, rover.rear_x_m - rover.wheel_radius_m)
+        wheels = max(rover.front_y_m, rover.middle_y_m, rover.rear_y_m) + rover.wheel_width_m / 2
+        side = max(rover.pan_half_width_m, wheels)
+        return bool(((rear < forward) & (forward < front) & (left < side)).any())

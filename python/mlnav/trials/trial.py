@@ -97,7 +97,7 @@ class Trial:
 
     @cached_property
     def made_with(self) -> dict[str, str | None]:
-        """Digests of what it depends on besides: code, network, the ground's file, and parts from outside.
+        """Digests of what else it depends on: code, network, the ground's file, outside parts.
 
         Raises:
             ModelError: the model is there and cannot be used.
