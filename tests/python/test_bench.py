@@ -3,12 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mlnav.bench.traverses import class_table, config_digest, traverses
 
 from mlnav import _core
-from mlnav.bench.traverses import class_table, config_digest, traverses
-from mlnav.config import Config
+from mlnav.config import Config, names_of
 from mlnav.core import HeightMap
-from mlnav.parts import names_of
 from mlnav.stats import Rate
 from mlnav.studies.cases import Case, cases, real_terrain_files
 from mlnav.studies.cost import cost

@@ -27,7 +27,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.runner import Key, Progress, Record, run_recorded
+from mlnav.compute import run_recorded
 from mlnav.config import Bullet, Config, ConfigError, Enav
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
@@ -40,6 +40,10 @@ from mlnav.studies.cases import Case, cases
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
+
+Key = tuple[Any, ...]
+Record = dict[str, Any]
+Progress = Callable[[int, str], None]
 
 PER_TERRAIN = 25
 """Poses or arcs; then a new terrain is made."""
@@ -106,13 +110,13 @@ def measure(
 
     Args:
         what: `settled` or `arcs`.
-        specs: grounds, as for `bench.cases.cases`.
+        specs: grounds, as for `studies.cases.cases`.
         count: poses or arcs on each ground.
         config: rover, limits, checker and a Bullet world.
         records: JSON lines, appended to.
         seed: of terrains and poses.
         workers: processes.
-        progress: as of `run_recorded`.
+        progress: called with the number of terrains done, and a note.
 
     Raises:
         TerrainError, ConfigError: a ground or the configuration is bad.
@@ -120,13 +124,12 @@ def measure(
         WorkerError: a process died.
     """
     return run_recorded(
-        _tasks(what, specs, count, config, seed),
+        {task.key: task for task in _tasks(what, specs, count, config, seed)},
         _MEASUREMENTS[what],
         records,
         lambda r: (r["what"], r["case"], r["terrain"]),
         workers=workers,
-        progress=progress,
-        note=lambda r: f"{r['case']} {r['terrain']}",
+        progress=lambda done, r: progress(done, f"{r['case']} {r['terrain']}" if r else ""),
     )
 
 
