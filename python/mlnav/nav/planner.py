@@ -61,6 +61,7 @@ class Plan:
     commit_end: Pose = (math.nan, math.nan, math.nan)
     path: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 3)))
     path_index: int = -1
+    short_path: bool = False
     path_cost: float = math.nan
     start_reasons: int = 0
     ace_evaluations: int = 0
