@@ -136,10 +136,10 @@ def make_planner(
     """
     part = find("planner", config.planner.name)
     made: Planner = part.make(config.planner, config, checker, max_map_cells, max_risk_cells)
-    return HeldPlanner(made, part, config, checker) if part.outside else made
+    return ValidatedPlanner(made, part, config, checker) if part.outside else made
 
 
-class HeldPlanner:
+class ValidatedPlanner:
     """A planner from outside, held to its contract: what it commits to passes the checker."""
 
     def __init__(
@@ -154,13 +154,13 @@ class HeldPlanner:
 
     def reset(self) -> None:
         """As the planner does, if it remembers anything."""
-        with self._part.blamed():
+        with self._part.guard():
             getattr(self._planner, "reset", lambda: None)()
 
     def as_built(self) -> dict[str, float]:
         """As the planner says, or its settings."""
         own = getattr(self._planner, "as_built", None)
-        with self._part.blamed():
+        with self._part.guard():
             return own() if own else numbers_of("planner", self._config.planner)
 
     def plan(self, request: PlanRequest) -> PlanResult:
@@ -170,7 +170,7 @@ class HeldPlanner:
             PartError: the answer is none, or commits to a motion that the checker rejects.
         """
         self._checker.set_map(request.local_map.grid)
-        with self._part.blamed():
+        with self._part.guard():
             plan: Any = self._planner.plan(request)
         expect = self._part.expect
         expect(isinstance(plan, PlanResult), f"plan() must give a Plan, not {type(plan).__name__}")
