@@ -261,7 +261,7 @@ def _part(config: Config, part: str) -> dict[str, Any]:
 
 
 def _with(config: Config, part: str, text: str) -> Config:
-    name, _, settings = text.partition(":")
+    name, _, settings = text.rpartition(":") if "=" in text else (text, "", "")
     if not name:
         raise RefusedError(f"{part}: an empty name in the list")
     if getattr(config, part).name != name:
