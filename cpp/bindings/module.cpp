@@ -173,7 +173,7 @@ std::vector<Stance> to_stances(const Array<double>& array) {
   const bool steered = array.shape(1) == 4;
   const double* row = array.data();
   for (Stance& stance : stances) {
-    stance = {Pose2{row[0], row[1], row[2]}, steered ? row[3] : 0.0};
+    stance = Stance{Pose2{row[0], row[1], row[2]}, steered ? row[3] : 0.0};
     row += array.shape(1);
   }
   return stances;
@@ -677,7 +677,7 @@ class PyRiskSource {
   }
 
  private:
-  static bool fill(void* context, RiskView* risk) {
+  static bool fill(void* context, RiskView* risk) noexcept {
     auto& self = *static_cast<PyRiskSource*>(context);
     const py::gil_scoped_acquire acquire;
     try {
@@ -730,7 +730,7 @@ py::tuple state_of(const PyPlanResult& r) {
       r.short_path, r.path_cost, path,
       py::make_tuple(t.ace_evaluations, t.ace_floor, t.overthink, t.paths, t.paths_finite,
                      t.paths_tried, t.chosen_rank, t.risk_requested, t.risk_refused, t.risk_used,
-                     t.evaluations_before_risk),
+                     t.evaluations_before_risk, t.risk_asked, t.work, t.work_exhausted),
       std::vector<std::int64_t>(t.rejects, t.rejects + kReasonCount),
       std::vector<double>(t.stage_s, t.stage_s + kStageCount), t.arena_used_bytes);
 }
@@ -767,6 +767,9 @@ PyPlanResult result_of(const py::tuple& state) {
   t.risk_refused = counts[8].cast<bool>();
   t.risk_used = counts[9].cast<bool>();
   t.evaluations_before_risk = counts[10].cast<std::int64_t>();
+  t.risk_asked = counts[11].cast<bool>();
+  t.work = counts[12].cast<std::int64_t>();
+  t.work_exhausted = counts[13].cast<bool>();
   std::copy(rejects.begin(), rejects.end(), t.rejects);
   std::copy(stages.begin(), stages.end(), t.stage_s);
   t.arena_used_bytes = state[11].cast<std::size_t>();
@@ -798,7 +801,8 @@ class PyEnavPlanner {
                     const py::object& risk, double risk_resolution_m,
                     std::tuple<double, double> risk_origin_m, const py::object& keep_out,
                     std::int64_t ace_budget, double standing_curvature_per_m,
-                    py::object risk_source, std::shared_ptr<Grid> cost_grid) {
+                    py::object risk_source, std::shared_ptr<Grid> cost_grid,
+                    std::int64_t work_budget) {
     require_idle();
     PlanRequest request;
     request.standing_curvature_per_m = standing_curvature_per_m;
@@ -808,6 +812,7 @@ class PyEnavPlanner {
     request.goal = {std::get<0>(goal), std::get<1>(goal)};
     request.goal_tolerance_m = goal_tolerance_m;
     request.ace_budget = ace_budget;
+    request.work_budget = work_budget;
     Array<std::uint8_t> keep_out_holder;
     request.keep_out = {keep_out_data(keep_out, grid->view, &keep_out_holder), grid->view.nx,
                         grid->view.ny};
@@ -818,7 +823,7 @@ class PyEnavPlanner {
     }
     PyRiskSource on_demand(std::move(risk_source));
     request.risk_source = on_demand.source();
-    request.clock.now_s = [](void*) {
+    request.clock.now_s = [](void*) noexcept {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       return std::chrono::duration<double>(now).count();
     };
@@ -881,7 +886,7 @@ class PyEnavPlanner {
     Array<std::uint8_t> out(paths);
     for (int path = 0; path < paths; ++path) {
       constexpr std::uint8_t kUnranked = 3;
-      const std::uint8_t verdict = planner_.path_verdict(path);
+      const auto verdict = static_cast<std::uint8_t>(planner_.path_verdict(path));
       out.mutable_data()[path] = std::isfinite(planner_.path_cost(path)) ? verdict : kUnranked;
     }
     return out;
@@ -1028,6 +1033,20 @@ PYBIND11_MODULE(_core, m) {
         .def(py::init<>()) FIELD(weight_per_m) FIELD(to_go_fraction) FIELD(fail_price);
   }
   {
+    using Self = RiskPolicy;
+    py::class_<Self>(m, "RiskPolicy")
+        .def(py::init<>()) FIELD(persist_cycles)
+        .def_property(
+            "ask",
+            [](const Self& self) { return self.ask == AskRisk::kAlways ? "always" : "on_failure"; },
+            [](Self& self, const std::string& ask) {
+              if (ask != "always" && ask != "on_failure") {
+                throw CoreError("config_bad: [ask] must be always or on_failure, not " + ask);
+              }
+              self.ask = ask == "always" ? AskRisk::kAlways : AskRisk::kOnFailure;
+            });
+  }
+  {
     using Self = PathTreeConfig;
     py::class_<Self>(m, "PathTreeConfig")
         .def(py::init<>()) FIELD(arc_length_m) FIELD(ace_step_m) FIELD(turn_step_rad)
@@ -1052,8 +1071,8 @@ PYBIND11_MODULE(_core, m) {
   {
     using Self = EnavConfig;
     py::class_<Self>(m, "EnavConfig")
-        .def(py::init<>()) FIELD(costmap) FIELD(tree) FIELD(risk) FIELD(turn_cost)
-            FIELD(turn_cost_per_rad) FIELD(commit_length_m) FIELD(commit_turn_rad)
+        .def(py::init<>()) FIELD(costmap) FIELD(tree) FIELD(risk) FIELD(risk_policy)
+            FIELD(turn_cost) FIELD(turn_cost_per_rad) FIELD(commit_length_m) FIELD(commit_turn_rad)
                 FIELD(short_paths) FIELD(riskiest_first) FIELD(overthink_evaluations)
                     FIELD(memory_poses) FIELD(memory_failures) FIELD(visit_cost_per_m)
                         FIELD(visit_radius_m) FIELD(flip_cost) FIELD(max_map_cells)
@@ -1163,6 +1182,10 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("paths_finite", [](const R& r) { return r.telemetry.paths_finite; })
       .def_property_readonly("paths_tried", [](const R& r) { return r.telemetry.paths_tried; })
       .def_property_readonly("chosen_rank", [](const R& r) { return r.telemetry.chosen_rank; })
+      .def_property_readonly("work", [](const R& r) { return r.telemetry.work; })
+      .def_property_readonly("work_exhausted",
+                             [](const R& r) { return r.telemetry.work_exhausted; })
+      .def_property_readonly("risk_asked", [](const R& r) { return r.telemetry.risk_asked; })
       .def_property_readonly("risk_requested",
                              [](const R& r) { return r.telemetry.risk_requested; })
       .def_property_readonly("risk_used", [](const R& r) { return r.telemetry.risk_used; })
@@ -1193,7 +1216,7 @@ PYBIND11_MODULE(_core, m) {
            py::arg("risk_resolution_m") = 0.0, py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0),
            py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1,
            py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none(),
-           py::arg("cost_grid") = py::none())
+           py::arg("cost_grid") = py::none(), py::arg("work_budget") = -1)
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
       .def_property_readonly("config", &PyEnavPlanner::config)
       .def_property_readonly("tree", &PyEnavPlanner::tree)

@@ -326,11 +326,11 @@ void fuzz_settle(Random& random, const maps::Terrain& terrain, const RoverModel&
   REQUIRE(make_settle_model(model.geometry, &settle_model) == Status::kOk);
   for (int n = 0; n < 4; ++n) {
     const Pose2 pose = any_pose(random, terrain);
-    if (!stance_ok(pose)) continue;
+    if (!stance_ok(Stance{pose})) continue;
     double start[kWheels];
     for (double& h : start) h = perhaps(random, 0.2, random.uniform(-1, 1));
     const SettledState s =
-        settle(terrain.view(), settle_model, pose, random.chance(0.5) ? start : nullptr);
+        settle(terrain.view(), settle_model, Stance{pose}, random.chance(0.5) ? start : nullptr);
     REQUIRE(s.steps <= kSettleMaxSteps);
     REQUIRE(s.status == Status::kOk || s.status == Status::kNotConverged ||
             s.status == Status::kUnknownGround || s.status == Status::kOutsideMap ||
@@ -366,10 +366,10 @@ void fuzz_checkers(Random& random, const maps::Terrain& terrain, const RoverMode
   REQUIRE(fixed_box.init(model, config, cells, &arena).ok());
   REQUIRE(fixed_box.set_map(map) == Status::kOk);
   for (int n = 0; n < 20; ++n) {
-    reached.fixed_box_safe += check_report(fixed_box, any_pose(random, terrain));
+    reached.fixed_box_safe += check_report(fixed_box, Stance{any_pose(random, terrain)});
   }
   for (int n = 0; n < 4; ++n) {
-    reached.settle_safe += check_report(settle_checker, any_pose(random, terrain));
+    reached.settle_safe += check_report(settle_checker, Stance{any_pose(random, terrain)});
   }
   VerifiedConfig verified_config{std::pow(10.0, random.uniform(-8.0, -1.0)), random.between(1, 9)};
   VerifiedChecker verified;
@@ -409,7 +409,7 @@ void fuzz_checkers(Random& random, const maps::Terrain& terrain, const RoverMode
     const int iy = central ? map.ny / 2 + random.below((map.ny + 7) / 8) : random.below(map.ny);
     const Pose2 pose{map.center_x_m(ix), map.center_y_m(iy), heading_of_bin(bin, bins)};
     Reasons one;
-    fixed_box.is_safe(pose, &one);
+    fixed_box.is_safe(Stance{pose}, &one);
     REQUIRE(one == reasons[(static_cast<std::size_t>(bin) * static_cast<std::size_t>(map.ny) +
                             static_cast<std::size_t>(iy)) *
                                static_cast<std::size_t>(map.nx) +
@@ -534,7 +534,7 @@ void check_result(const PlanRequest& request, const PlanResult& result, const En
   bool ends_on_path = false;
   for (int i = 0; i < result.path_pose_count; ++i) {
     const Pose2& pose = result.path[i].pose;
-    REQUIRE(checker.report(pose).safe);
+    REQUIRE(checker.report(Stance{pose}).safe);
     REQUIRE(request.keep_out.cells == nullptr ||
             !touches(request.keep_out, request.map, pose, rover_outline(checker.model())));
     if (i == 0) continue;
@@ -550,7 +550,7 @@ void check_result(const PlanRequest& request, const PlanResult& result, const En
   REQUIRE(result.telemetry.ace_floor <= result.telemetry.ace_evaluations);
 }
 
-bool give_risk(void* context, RiskView* risk) {
+bool give_risk(void* context, RiskView* risk) noexcept {
   *risk = *static_cast<const RiskView*>(context);
   return true;
 }

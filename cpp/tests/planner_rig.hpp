@@ -101,6 +101,7 @@ inline EnavConfig small_config() {
   config.tree = wide_spacing();
   config.max_map_cells = kMaxCells;
   config.max_risk_cells = 16 * 100 * 100;
+  config.risk_policy.persist_cycles = 0;  // each cycle asks for itself
   return config;
 }
 
@@ -140,7 +141,7 @@ class Rig {
 struct OnDemand {
   explicit OnDemand(const RiskView& map) : view(map) {}
   RiskSource source() {
-    const auto fill = [](void* context, RiskView* risk) {
+    const auto fill = [](void* context, RiskView* risk) noexcept {
       OnDemand& self = *static_cast<OnDemand*>(context);
       ++self.asked;
       if (self.willing) *risk = self.view;
@@ -265,7 +266,8 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   ASSERT_EQ(judge->set_map(request.map), Status::kOk);
   const RoverOutline outline = rover_outline(judge->model());
   for (int i = 0; i < count; ++i) {
-    const AceReport report = judge->report({result.path[i].pose, result.path[i].curvature_per_m});
+    const AceReport report =
+        judge->report(Stance{result.path[i].pose, result.path[i].curvature_per_m});
     ASSERT_TRUE(report.safe) << "pose " << i << " of " << count << ", reasons " << report.reasons;
     ASSERT_EQ(report.reasons, 0);
     const double step = config.tree.ace_step_m;
@@ -517,7 +519,7 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
     Reasons reasons = 0;
     if (kept_out(request, outline, config.tree.ace_step_m, from, poses[i])) {
       reasons = kKeepOutZone;
-    } else if (!judge->is_safe(poses[i], &reasons) && reasons == 0) {
+    } else if (!judge->is_safe(Stance{poses[i]}, &reasons) && reasons == 0) {
       reasons = kBadPose;
     }
     return reasons;

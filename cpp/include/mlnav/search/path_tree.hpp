@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "mlnav/math.hpp"
+#include "mlnav/rover/arc.hpp"
 #include "mlnav/status.hpp"
 #include "mlnav/types.hpp"
 
@@ -39,7 +40,7 @@ Fault validate(const PathTreeConfig& config) noexcept;
 
 // Indices: turn t, first arc a, second arc b; path = (t * A + a) * A + b; ties go to the smaller, so
 // the sets list the plain choices first.
-class PathTree {
+class PathTree : NoCopy {
  public:
   static constexpr int kMaxTurnPoses = 1024;  // both sides together
   // Bytes of an aligned arena; 0 for a configuration that validate() refuses.
@@ -88,8 +89,5 @@ class PathTree {
   double* turn_angle_ = nullptr;  // left ascending, then right by growing |angle|
   ArcPose* arcs_ = nullptr;
 };
-
-// Pose at arc length s along a constant-curvature arc from `start`.
-Pose2 along_arc(const Pose2& start, double curvature_per_m, double s_m) noexcept;
 
 }  // namespace mlnav
