@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "mlnav/assert.hpp"
+
 namespace mlnav {
 
 struct Point2 {
@@ -58,7 +60,10 @@ struct Span {
   std::size_t size = 0;
   T* begin() const noexcept { return data; }
   T* end() const noexcept { return data + size; }
-  T& operator[](std::size_t i) const noexcept { return data[i]; }
+  T& operator[](std::size_t i) const noexcept {
+    MLNAV_ASSERT(i < size);
+    return data[i];
+  }
 };
 
 // Bump allocator over memory the caller owns: the core allocates at init() and never after. Memory

@@ -115,6 +115,7 @@ Fault PathTree::init(const PathTreeConfig& config, double commit_turn_rad, Arena
 }
 
 int PathTree::turn_pose_begin(int turn) const noexcept {
+  MLNAV_ASSERT(turn >= 0 && turn < turns());
   return config_.turn_rad[turn] < 0.0 ? left_count_ : 0;
 }
 
@@ -130,6 +131,9 @@ int PathTree::turn_pose_count(int turn) const noexcept {
   return count;
 }
 
-double PathTree::turn_pose_angle_rad(int pose_id) const noexcept { return turn_angle_[pose_id]; }
+double PathTree::turn_pose_angle_rad(int pose_id) const noexcept {
+  MLNAV_ASSERT(pose_id >= 0 && pose_id < turn_poses());
+  return turn_angle_[pose_id];
+}
 
 }  // namespace mlnav

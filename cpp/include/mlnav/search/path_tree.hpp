@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "mlnav/assert.hpp"
 #include "mlnav/math.hpp"
 #include "mlnav/rover/arc.hpp"
 #include "mlnav/status.hpp"
@@ -64,9 +65,11 @@ class PathTree : NoCopy {
   int turn_pose_begin(int turn) const noexcept;  // first pose of the side this turn is to
   int turn_pose_count(int turn) const noexcept;  // how many of them it passes, its end included
   int first_arc_pose(int turn, int arc) const noexcept {
+    MLNAV_ASSERT(turn >= 0 && turn < turns() && arc >= 0 && arc < curvatures());
     return turn_poses() + (turn * curvatures() + arc) * poses_per_arc_;
   }
   int second_arc_pose(int path) const noexcept {
+    MLNAV_ASSERT(path >= 0 && path < paths());
     return turn_poses() + (first_arcs() + path) * poses_per_arc_;
   }
 
@@ -79,7 +82,10 @@ class PathTree : NoCopy {
     double x_m, y_m, turned_rad;
     double sin, cos;
   };
-  const ArcPose* arc(int arc) const noexcept { return arcs_ + arc * poses_per_arc_; }
+  const ArcPose* arc(int arc) const noexcept {
+    MLNAV_ASSERT(arc >= 0 && arc < curvatures());
+    return arcs_ + arc * poses_per_arc_;
+  }
 
  private:
   PathTreeConfig config_;
