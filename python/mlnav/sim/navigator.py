@@ -69,17 +69,16 @@ class Navigator:
         )
         # One that never has a map is not asked: the run is the baseline's to the last evaluation.
         self._may_ask = risk_cells > 0
-        # Cycles to come for which a map is made up front, since the last ones needed it.
-        self._hard_ground = 0
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it.
 
-        Of heuristics what the planner prices their maps with comes from the planner, the rest from
-        their settings.
+        Of heuristics what the planner asks and prices their maps with comes from the planner, the
+        rest from their settings.
         """
         model, planner = self.checker.model, self.planner.config
-        pricing = numbers_of_struct("heuristic", planner.risk)
+        in_core = numbers_of_struct("heuristic", planner.risk)
+        in_core |= numbers_of_struct("heuristic", planner.risk_policy)
         mine = numbers_of("heuristic", self._config.heuristic)
         return {
             **numbers_of_struct("rover", model.geometry),
@@ -88,10 +87,10 @@ class Navigator:
             **{
                 key: value
                 for key, value in numbers_of_struct("planner", planner).items()
-                if not key.startswith("planner.risk.") and not key.startswith("planner.max_")
+                if not key.startswith(("planner.risk.", "planner.risk_policy.", "planner.max_"))
             },
             **mine,
-            **{key: value for key, value in pricing.items() if key in mine},
+            **{key: value for key, value in in_core.items() if key in mine},
             **self.sensor.as_built(),
         }
 
@@ -112,59 +111,46 @@ class Navigator:
         grid = local_map.grid
         sensed = time.perf_counter()
         heuristic, inferences = self.heuristic, self.heuristic.inferences
-        settings = self._config.heuristic
-        on_demand = settings.policy == "on_failure" and self._may_ask and self._hard_ground == 0
         for_costs = local_map.for_costs
+        risk: RiskMap | None = None
         faults: list[str] = []
 
-        def predict() -> RiskMap | None:
+        def predict() -> tuple[NDArray[np.float32], float, tuple[float, float]] | None:
+            nonlocal risk
             made = heuristic.risk(for_costs, pose)
             if made is None:
                 return None
-            held, fault = held_to_contract(made)
+            risk, fault = held_to_contract(made)
             if fault is not None:
                 faults.append(f"heuristic: {fault}")
-            return held
-
-        risk = None if on_demand else predict()
-        predicted = time.perf_counter()
-
-        def on_failure() -> tuple[NDArray[np.float32], float, tuple[float, float]] | None:
-            nonlocal risk
-            risk = predict()
             return None if risk is None else (risk.p, risk.resolution_m, risk.origin_m)
 
-        budget = self._config.traverse.ace_budget
+        limits = self._config.traverse
         result = self.planner.plan(
             grid,
             pose,
             goal,
-            goal_tolerance_m=self._config.traverse.goal_tolerance_m,
-            risk=None if risk is None else risk.p,
-            risk_resolution_m=0.0 if risk is None else risk.resolution_m,
-            risk_origin_m=(0.0, 0.0) if risk is None else risk.origin_m,
+            goal_tolerance_m=limits.goal_tolerance_m,
             keep_out=local_map.keep_out,
-            ace_budget=-1 if budget is None else budget,
+            ace_budget=-1 if limits.ace_budget is None else limits.ace_budget,
+            work_budget=-1 if limits.work_budget is None else limits.work_budget,
             standing_curvature_per_m=steered_per_m,
-            risk_source=on_failure if on_demand else None,
+            risk_source=predict if self._may_ask else None,
             cost_grid=None if for_costs is local_map else for_costs.grid,
         )
-        if result.risk_used and (result.risk_requested or result.paths_tried > 1):
-            self._hard_ground = settings.persist_cycles
-        else:
-            self._hard_ground = max(0, self._hard_ground - 1)
         stages = dict(result.stage_s)
-        demanded = stages.pop("heuristic")
+        predicted = stages.pop("heuristic")
         timing = {
             "sense": sensed - begin,
-            "heuristic": predicted - sensed + demanded,
-            "plan": time.perf_counter() - predicted - demanded,
+            "heuristic": predicted,
+            "plan": time.perf_counter() - sensed - predicted,
         }
         timing |= {f"plan.{stage}": seconds for stage, seconds in stages.items()}
         events = heuristic.take_events() + tuple(faults)
         if risk is not None and result.risk_refused:
             events += ("heuristic: the planner refused the risk map; planned as the baseline does",)
-        asked = result.risk_requested if on_demand else heuristic.name != "none"
+        # One that can never have a map counts as asked in vain.
+        asked = result.risk_asked or (heuristic.name != "none" and not self._may_ask)
         return Cycle(
             where,
             local_map,
