@@ -41,30 +41,29 @@ struct EnavConfig {
   PathTreeConfig tree;
   RiskPricing risk;
   RiskPolicy risk_policy;
-  double turn_cost = 1.0;          // of any turn in place, in metres of flat driving
-  double turn_cost_per_rad = 1.6;  // and per radian
-  double commit_length_m = 1.0;    // a multiple of ace_step_m, at most one arc
+  double turn_cost = 1.0;
+  double turn_cost_per_rad = 1.6;
+  double commit_length_m = 1.0;
   double commit_turn_rad = 30 * kDeg;
-  // When no whole path passes, the best passing start of one may still be driven: turn and first arc, as
-  // far as its poses passed, however short. Costs no evaluation where poses were checked in order. After
-  // riskiest_first it checks the poses that the choice depends on; when ace_budget ends it chooses by what is known.
+  // The best passing start of a path: its turn and first arc, as far as its poses passed, however short. Costs no
+  // evaluation where poses were checked in order. After riskiest_first it checks the poses that the choice depends
+  // on; when ace_budget ends it chooses by what is known.
   bool short_paths = true;
   // With a risk map, the poses of a path are checked by falling price; while a map may still be asked for, by
   // falling cost. So a path that fails does so early. The poses that an accepted path needs are the same.
   bool riskiest_first = true;
-  std::int64_t overthink_evaluations = 275;  // more in a cycle: Telemetry::overthink
+  std::int64_t overthink_evaluations = 275;
   // Memory between cycles. Every pose at which a cycle began raises the cost per metre around it, for
   // paths and for cost-to-go alike, so that a pocket fills up until its way out is the cheaper one.
-  int memory_poses = 256;         // remembered (ring); 0 switches memory off
-  double visit_cost_per_m = 0.5;  // per remembered visit
+  int memory_poses = 256;
+  double visit_cost_per_m = 0.5;
   double visit_radius_m = 0.8;
-  double flip_cost = 2.0;  // turning against the turn committed just before
+  double flip_cost = 2.0;
   // Poses on which a path failed under riskiest_first: they raise the price around them in later cycles
   // (RiskPricing::fail_price).
-  int memory_failures = 1024;  // remembered (ring); 0: none
-  // Sizes that memory is reserved for.
+  int memory_failures = 1024;
   std::size_t max_map_cells = 512 * 512;
-  std::size_t max_risk_cells = 16 * 160 * 160;  // bins x cells
+  std::size_t max_risk_cells = 16 * 160 * 160;
 };
 template <>
 inline constexpr auto kFields<EnavConfig> = std::tuple{
