@@ -12,7 +12,7 @@ import pytest
 
 from mlnav.campaign import run
 from mlnav.campaign.definition import parse_definition
-from mlnav.campaign.report import compare_reports, write_report
+from mlnav.report.report import compare_reports, write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 for library in ("jinja2", "plotly"):

@@ -14,7 +14,7 @@ import yaml
 from mlnav.campaign import Definition, Store
 from mlnav.campaign.definition import parse_definition
 from mlnav.campaign.store import MADE_WITH, TIMES
-from mlnav.campaign.trial import Outcome, Trial, run_trial
+from mlnav.trials.trial import Outcome, Trial, run_trial
 
 RECIPE = """\
 size_m: [20, 12]

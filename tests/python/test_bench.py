@@ -5,21 +5,24 @@ import numpy as np
 import pytest
 
 from mlnav import _core
-from mlnav.bench import Rate, SoundnessRequest, cost, soundness
-from mlnav.bench.cases import Case, cases, real_terrain_files
-from mlnav.bench.soundness import (
+from mlnav.bench.traverses import class_table, config_digest, traverses
+from mlnav.config import Config, names_of
+from mlnav.core import HeightMap
+from mlnav.stats import Rate
+from mlnav.studies.cases import Case, cases, real_terrain_files
+from mlnav.studies.cost import cost
+from mlnav.studies.soundness import (
     DISTINCT_M,
     ReplayError,
+    SoundnessRequest,
     Start,
     findings,
     left_bounds,
     nominal_heights,
     replay,
+    soundness,
     tally,
 )
-from mlnav.bench.traverses import class_table, config_digest, traverses
-from mlnav.config import Config, names_of
-from mlnav.core import HeightMap
 from mlnav.terrain import TerrainError
 
 

@@ -16,13 +16,12 @@ from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from mlnav.bench.instructions import Usage, flight_seconds, load_instructions
 from mlnav.campaign.analysis import analyse
 from mlnav.campaign.definition import Definition, parse_definition
 from mlnav.campaign.differences import change
 from mlnav.campaign.figures import Analysis
-from mlnav.campaign.runs import Run, runs_of
-from mlnav.campaign.statistics import (
+from mlnav.campaign.store import CYCLES, TRIALS
+from mlnav.stats import (
     FEWEST_PAIRS,
     Rate,
     ecdf,
@@ -35,7 +34,8 @@ from mlnav.campaign.statistics import (
     pooled_mean,
     rate_difference,
 )
-from mlnav.campaign.store import CYCLES, TRIALS
+from mlnav.studies.instructions import Usage, flight_seconds, load_instructions
+from mlnav.trials.runs import Run, runs_of
 
 # ------------------------------------------------------------------------------------- statistics
 

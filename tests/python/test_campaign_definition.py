@@ -4,8 +4,8 @@ from campaign_cases import tiny, tiny_yaml
 
 from mlnav.campaign import CampaignError, load_definition
 from mlnav.campaign.definition import check_available, parse_definition
-from mlnav.campaign.trial import trials_of
 from mlnav.terrain import AS_DECLARED, Reading, Terrain, write_geotiff
+from mlnav.trials.trial import trials_of
 
 BASE = {"name": "x", "grounds": ["10/.07"], "contenders": ["none"]}
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from mlnav.campaign import CampaignError, run
 from mlnav.campaign.replay import find, replay
 from mlnav.campaign.store import Writer, locked
-from mlnav.campaign.trial import Outcome, run_trial, trials_of, unfinished
 from mlnav.cli import app
+from mlnav.trials.trial import Outcome, run_trial, trials_of, unfinished
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_a_trial_without_a_run_shows_how_it_ends_now(folder) -> None:
 
 
 def test_other_code_is_told_and_is_no_difference(folder, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("mlnav.campaign.trial.code_digest", lambda: "0123456789abcdef")
+    monkeypatch.setattr("mlnav.trials.trial.code_digest", lambda: "0123456789abcdef")
     again = replay(find("a,1,network", folder))
     assert again.differences == []
     assert set(again.made_with) == {"code"}

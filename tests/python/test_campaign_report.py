@@ -21,7 +21,9 @@ from mlnav.campaign import CampaignError, merge, run, status
 from mlnav.campaign.definition import Definition, parse_definition
 from mlnav.campaign.figures import Failure
 from mlnav.campaign.replay import find
-from mlnav.campaign.report import (
+from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path
+from mlnav.config import Config
+from mlnav.report.report import (
     COMPARED_FILES,
     FILES,
     compare_reports,
@@ -31,11 +33,9 @@ from mlnav.campaign.report import (
     p_value,
     write_report,
 )
-from mlnav.campaign.statistics import Estimate, Rate
-from mlnav.campaign.stills import _draw, chosen
-from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path
-from mlnav.campaign.trial import trials_of
-from mlnav.config import Config
+from mlnav.report.stills import _draw, chosen
+from mlnav.stats import Estimate, Rate
+from mlnav.trials.trial import trials_of
 
 for library in ("jinja2", "plotly"):
     pytest.importorskip(library, reason=f"{library} is not installed (extra `report`)")

@@ -12,7 +12,7 @@ import pytest
 from campaign_cases import content, outcomes, results, tiny, tiny_yaml
 
 from mlnav.campaign import CampaignError, load, merge, rerun, resume, run, status
-from mlnav.campaign.state import enough
+from mlnav.campaign.status import enough
 from mlnav.campaign.store import Writer, create, locked, part_path
 from mlnav.risk.models import ModelError
 
@@ -254,7 +254,7 @@ def test_results_of_other_code_are_not_mixed_in(recipes, tmp_path, monkeypatch) 
     folder = tmp_path / "x"
     before = run(tiny(recipes, trials=1), folder)
     code = before.trials()["code"][0].as_py()
-    monkeypatch.setattr("mlnav.campaign.trial.code_digest", lambda: "0123456789abcdef")
+    monkeypatch.setattr("mlnav.trials.trial.code_digest", lambda: "0123456789abcdef")
     for action in (lambda: resume(folder, trials=2), lambda: rerun(folder, ["a,0,none"])):
         with pytest.raises(CampaignError, match=f"4 trials .*code {code}, now 0123.*--keep-old"):
             action()
@@ -472,7 +472,7 @@ def test_schedulers_that_are_none_are_refused(recipes, tmp_path, monkeypatch) ->
 
 def test_a_cluster_out_of_reach_is_told(recipes, tmp_path, monkeypatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("mlnav.campaign.cluster._CONNECT_S", 0.5)
+    monkeypatch.setattr("mlnav.compute.cluster._CONNECT_S", 0.5)
     with pytest.raises(CampaignError, match=r"dask://127.0.0.1:1: no scheduler answers"):
         run(tiny(recipes), tmp_path / "a", scheduler="dask://127.0.0.1:1")
 

@@ -13,7 +13,7 @@ from campaign_cases import content, tiny
 
 from mlnav.campaign import CampaignError, Store, load, store
 from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path, writer_of
-from mlnav.campaign.trial import Outcome, run_trial, trials_of, unfinished
+from mlnav.trials.trial import Outcome, run_trial, trials_of, unfinished
 
 
 @pytest.fixture(scope="module")

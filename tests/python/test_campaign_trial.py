@@ -6,10 +6,10 @@ import pytest
 from campaign_cases import tiny
 
 from mlnav.campaign import CampaignError
-from mlnav.campaign.pool import run_tasks
 from mlnav.campaign.store import CYCLES, TIMES, TRIALS
-from mlnav.campaign.trial import STAGES, Reliability, Trial, drive, run_trial, trials_of, unfinished
+from mlnav.compute.pool import run_tasks
 from mlnav.sim import traverse
+from mlnav.trials.trial import STAGES, Reliability, Trial, drive, run_trial, trials_of, unfinished
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_the_key_depends_on_all_that_results_depend_on(tmp_path, monkeypatch) ->
     again = replace(trial)
     assert again.identity == trial.identity
     assert again.key != trial.key
-    monkeypatch.setattr("mlnav.campaign.trial.code_digest", lambda: "other")
+    monkeypatch.setattr("mlnav.trials.trial.code_digest", lambda: "other")
     assert replace(again).key != again.key
 
 

@@ -22,16 +22,16 @@ from mlnav.bench.compare import (
     worst_state,
 )
 from mlnav.bench.compare_report import markdown, report
-from mlnav.bench.instructions import STAGES, Instructions, load_instructions
-from mlnav.campaign.grounds import Entry, ground_of
-from mlnav.campaign.statistics import mcnemar, paired_mean, paired_ratio
 from mlnav.cli import app
 from mlnav.cli import compare as compare_command
 from mlnav.config import Config, ConfigError
 from mlnav.core import HeightMap
 from mlnav.io import read_jsonl
 from mlnav.sim import SimError, drawn_endpoints, screen
+from mlnav.stats import mcnemar, paired_mean, paired_ratio
+from mlnav.studies.instructions import STAGES, Instructions, load_instructions
 from mlnav.terrain import Reading, Terrain, TerrainError, load, read_geotiff, write_geotiff
+from mlnav.trials.grounds import Entry, ground_of
 
 BASE = Config().replaced(checker="fixed_box", limits="enav_like")
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlnav.bench.counting import BUILDS, CountingError, _Tools, by_part, require_scalar, totals
-from mlnav.bench.instructions import (
+from mlnav.risk import model_folder, model_names, read_model
+from mlnav.studies.counting import BUILDS, CountingError, _Tools, by_part, require_scalar, totals
+from mlnav.studies.instructions import (
     PER_S,
     STAGES,
     InstructionError,
@@ -20,7 +21,6 @@ from mlnav.bench.instructions import (
     load_instructions,
     shipped_counts,
 )
-from mlnav.risk import model_folder, model_names, read_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -194,7 +194,7 @@ def test_our_convolution_is_a_convolution(tmp_path, into, out, kernel, stride, g
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
-    from mlnav.bench.counting import _generated, _templates
+    from mlnav.studies.counting import _generated, _templates
 
     rng = np.random.default_rng(0)
     constants = {"w": rng.standard_normal((out, into // group, kernel, kernel))}

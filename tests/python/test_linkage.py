@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mlnav import _core
-from mlnav.bench.soundness import random_poses
 from mlnav.config import Config
 from mlnav.core import HeightMap
 from mlnav.linkage import STATE, box_centres, contact_heights, linkage
+from mlnav.studies.soundness import random_poses
 from mlnav.terrain import benchmark_class
 
 MODEL = Config().rover_model()

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 pytest.importorskip("pybullet", reason="needs pybullet (extra sim)")
 
-from mlnav.bench import physics
 from mlnav.cli import app
 from mlnav.config import Config
 from mlnav.linkage import STATE
 from mlnav.sim import KinematicWorld
 from mlnav.sim.world import Motion
+from mlnav.studies import physics
 from mlnav.terrain import Terrain
 
 pytestmark = pytest.mark.bullet

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mlnav.campaign import pool
-from mlnav.campaign.pool import Limits, Workers, run_tasks
+from mlnav.compute import pool
+from mlnav.compute.pool import Limits, Workers, run_tasks
 
 OS = "__import__('os')"
 TIME = "__import__('time')"
@@ -81,7 +81,7 @@ def test_closing_ends_the_processes() -> None:
 def test_workers_end_with_a_parent_that_is_killed(tmp_path) -> None:
     tasks = [f"{OS}.getpid()", f"{TIME}.sleep(600)"]
     script = (
-        "from mlnav.campaign.pool import run_tasks\n"
+        "from mlnav.compute.pool import run_tasks\n"
         f"for e in run_tasks({tasks}, eval): print(e.value, flush=True)\n"
     )
     program = tmp_path / "program.py"

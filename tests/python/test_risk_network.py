@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from mlnav import risk
-from mlnav.campaign.trial import Reliability, risk_at
 from mlnav.cli import app
 from mlnav.config import Config
 from mlnav.core import HeightMap
@@ -20,6 +19,7 @@ from mlnav.risk import ModelError, RiskMap, held_to_contract, make_heuristic, mo
 from mlnav.risk.network import network_input
 from mlnav.sim import TruthSensor, out_of_work, traverse
 from mlnav.terrain import Terrain, benchmark_class, load
+from mlnav.trials.trial import Reliability, risk_at
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -15,9 +15,7 @@ import numpy as np
 
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
 from mlnav.bench.traverses import config_digest, run_record
-from mlnav.campaign.grounds import Entry, Ground, ground_of, is_geotiff, labelled
-from mlnav.campaign.pool import Loss
-from mlnav.campaign.provenance import core_digest
+from mlnav.compute.pool import Loss
 from mlnav.config import Config, ConfigError
 from mlnav.io import read_jsonl
 from mlnav.risk.models import Manifest, configured_model
@@ -32,6 +30,8 @@ from mlnav.sim import (
 )
 from mlnav.sim.cells import check_cells
 from mlnav.terrain import AS_DECLARED, Reading, Terrain, load, with_rocks
+from mlnav.trials.grounds import Entry, Ground, ground_of, is_geotiff, labelled
+from mlnav.trials.provenance import core_digest
 
 _PAIR, _STATE = 64, 65
 """First numbers of spawn keys: of drawn start-goal pairs, and of sampled states."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from mlnav.bench.compare import COMPARED, Comparison, Contender
-from mlnav.bench.instructions import PER_S, Instructions, Usage, flight_seconds
 from mlnav.bench.runner import Record
 from mlnav.bench.traverses import evaluation_statistics, outcomes_of, stage_ms
-from mlnav.campaign.safety import ENDINGS, ending_of, safety_of
-from mlnav.campaign.statistics import Estimate, Rate, mcnemar, paired_mean, paired_ratio
 from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION, out_of_work
+from mlnav.stats import Estimate, Rate, mcnemar, paired_mean, paired_ratio
+from mlnav.studies.instructions import PER_S, Instructions, Usage, flight_seconds
+from mlnav.trials.safety import ENDINGS, ending_of, safety_of
 
 WORLD_STAGES = ("sense", "drive")
 """Stages of the simulation; the others are what a rover computes."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from mlnav.campaign.pool import Loss, run_tasks
+from mlnav.compute.pool import Loss, run_tasks
 from mlnav.io import JsonlWriter, read_jsonl
 
 Key = tuple[Any, ...]

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
-from mlnav.campaign.safety import safety_of
-from mlnav.campaign.statistics import Rate
 from mlnav.config import Config
 from mlnav.sim import TraverseResult, default_endpoints, traverse
+from mlnav.stats import Rate
 from mlnav.terrain import canonical, load
+from mlnav.trials.safety import safety_of
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
 """Slope (deg) / rock abundance, from easy to hard."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlnav.campaign.definition import CampaignError, Definition, load_definition
     from mlnav.campaign.merging import merge
     from mlnav.campaign.runner import rerun, resume, run
-    from mlnav.campaign.state import Progress, Status, status
+    from mlnav.campaign.status import Progress, Status, status
     from mlnav.campaign.store import Store, load
 
 __all__ = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from mlnav.bench.instructions import PER_S, Instructions, Usage, flight_seconds
+from mlnav.campaign.caveats import weak_points
 from mlnav.campaign.definition import Definition
 from mlnav.campaign.figures import (
     Against,
@@ -24,9 +24,10 @@ from mlnav.campaign.figures import (
     ReliabilityBin,
     Spread,
 )
-from mlnav.campaign.runs import Run, chosen, rejects, runs_of, strata, total
-from mlnav.campaign.safety import safety_of
-from mlnav.campaign.statistics import (
+from mlnav.config import Config
+from mlnav.risk.models import ModelError, configured_model
+from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
+from mlnav.stats import (
     F64,
     Estimate,
     Rate,
@@ -38,11 +39,10 @@ from mlnav.campaign.statistics import (
     paired_ratio,
     pooled_mean,
 )
-from mlnav.campaign.trial import RELIABILITY_BINS, STAGES, Row
-from mlnav.campaign.weak_points import weak_points
-from mlnav.config import Config
-from mlnav.risk.models import ModelError, configured_model
-from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
+from mlnav.studies.instructions import PER_S, Instructions, Usage, flight_seconds
+from mlnav.trials.runs import Run, chosen, rejects, runs_of, strata, total
+from mlnav.trials.safety import safety_of
+from mlnav.trials.trial import RELIABILITY_BINS, STAGES, Row
 
 WORLD_STAGES = ("sense", "drive")
 """Stages of the simulation; a rover computes the others."""

@@ -23,7 +23,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from mlnav.campaign.grounds import Entry, is_geotiff, labelled
 from mlnav.config import (
     Config,
     ConfigError,
@@ -47,6 +46,7 @@ from mlnav.terrain import (
     load,
     parse_class,
 )
+from mlnav.trials.grounds import Entry, is_geotiff, labelled
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 

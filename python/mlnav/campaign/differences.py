@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mlnav.bench.instructions import load_instructions
 from mlnav.campaign.analysis import FlightModel, analyse, figures
+from mlnav.campaign.caveats import FEW_PAIRS
 from mlnav.campaign.figures import Analysis, Change, ChangeBlock, Comparison, Figures, Note
-from mlnav.campaign.runs import Run, chosen, runs_of, strata
-from mlnav.campaign.statistics import (
+from mlnav.campaign.store import Store
+from mlnav.stats import (
     FEWEST_PAIRS,
     Estimate,
     Rate,
@@ -22,8 +22,8 @@ from mlnav.campaign.statistics import (
     paired_ratio,
     rate_difference,
 )
-from mlnav.campaign.store import Store
-from mlnav.campaign.weak_points import FEW_PAIRS
+from mlnav.studies.instructions import load_instructions
+from mlnav.trials.runs import Run, chosen, runs_of, strata
 
 _SAME_TRIAL = (
     "terrain_seed", "run_seed", "drawn_json", "terrain_sha256", "start_x_m", "start_y_m",

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from mlnav.campaign.safety import Safety
-from mlnav.campaign.statistics import Estimate, Rate
+from mlnav.stats import Estimate, Rate
+from mlnav.trials.safety import Safety
 
 FORMAT = 1
 """Of an analysis written as JSON."""

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mlnav.campaign.definition import CampaignError, Contender, Definition, Ground
-from mlnav.campaign.provenance import provenance
 from mlnav.campaign.store import (
     MADE_WITH,
     PROVENANCE,
@@ -24,6 +23,7 @@ from mlnav.campaign.store import (
     locked,
 )
 from mlnav.io import write_json
+from mlnav.trials.provenance import provenance
 
 
 def merge(

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from mlnav.campaign.definition import CampaignError
-from mlnav.campaign.grounds import Ground
-from mlnav.campaign.state import NO_RUN
+from mlnav.campaign.status import NO_RUN
 from mlnav.campaign.store import CYCLES, MADE_WITH, REPLAYS, TIMES, TRIALS, Store
-from mlnav.campaign.trial import CANNOT_RUN, Outcome, Row, Trial, drive, trials_of, unfinished
 from mlnav.sim import TraverseResult
 from mlnav.sim.loop import Observer
+from mlnav.trials.grounds import Ground
+from mlnav.trials.trial import CANNOT_RUN, Outcome, Row, Trial, drive, trials_of, unfinished
 
 _OF_THE_RECORDING = ("key", "attempts", *MADE_WITH, *TIMES)
 """Columns that say how a trial was run, not what it did."""

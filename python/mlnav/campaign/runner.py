@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlnav.campaign.definition import CampaignError, Definition, check_available
-from mlnav.campaign.pool import Ended, Limits, run_tasks
-from mlnav.campaign.provenance import provenance
-from mlnav.campaign.state import BRIEF, NO_RUN, Progress, enough, in_words
-from mlnav.campaign.statistics import Rate
+from mlnav.campaign.status import BRIEF, NO_RUN, Progress, enough, in_words
 from mlnav.campaign.store import (
     DEFINITION,
     MADE_WITH,
@@ -25,11 +22,14 @@ from mlnav.campaign.store import (
     locked,
     read_definition,
 )
-from mlnav.campaign.trial import Outcome, Row, Trial, run_trial, trials_of, unfinished
+from mlnav.compute.pool import Ended, Limits, run_tasks
 from mlnav.config import ConfigError
 from mlnav.io import write_text
 from mlnav.risk.models import ModelError
 from mlnav.sim.metrics import was_unsafe
+from mlnav.stats import Rate
+from mlnav.trials.provenance import provenance
+from mlnav.trials.trial import Outcome, Row, Trial, run_trial, trials_of, unfinished
 
 RunOne = Callable[[Trial], Outcome]
 
@@ -188,7 +188,7 @@ def _go(
         if scheduler is None:
             ends = run_tasks(tasks, run_one, workers, limits, _place)
         else:
-            from mlnav.campaign.cluster import run_on_cluster
+            from mlnav.compute.cluster import run_on_cluster
 
             ends = run_on_cluster(tasks, run_one, scheduler, limits)
         progress(session.progress())

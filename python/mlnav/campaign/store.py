@@ -31,9 +31,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mlnav.campaign.definition import CampaignError, Definition, parse_definition
-from mlnav.campaign.trial import STAGES, Outcome, Row, trials_of
 from mlnav.io import write_json, write_text
 from mlnav.terrain import canonical
+from mlnav.trials.trial import STAGES, Outcome, Row, trials_of
 
 SCHEMA = 2
 """Of the tables. A store of a newer one is refused; columns that an older one lacks are null."""

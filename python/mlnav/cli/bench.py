@@ -119,9 +119,9 @@ def soundness_command(
 
     mlnav bench soundness --replay out/bench-soundness/suspicious.jsonl
     """
-    from mlnav.bench.cases import cases
-    from mlnav.bench.soundness import SoundnessRequest, soundness
     from mlnav.io import JsonlWriter, write_json
+    from mlnav.studies.cases import cases
+    from mlnav.studies.soundness import SoundnessRequest, soundness
 
     if replay is not None:
         _replay(replay, as_json)
@@ -165,8 +165,8 @@ def soundness_command(
 
 
 def _replay(path: Path, as_json: bool) -> None:
-    from mlnav.bench.soundness import replay
     from mlnav.io import read_jsonl
+    from mlnav.studies.soundness import replay
 
     results = [replay(record) for record in read_jsonl(path)]
     again = [r for r in results if r["now"]]
@@ -211,7 +211,7 @@ def cost_command(
 
     mlnav bench cost --grounds 15/.10,map.tif --limits enav_like --json
     """
-    from mlnav.bench.cost import GROUNDS, cost
+    from mlnav.studies.cost import GROUNDS, cost
 
     setup = assemble(config, settings, limits=limits)
     names = tuple(grounds.split(",")) if grounds else GROUNDS
@@ -313,7 +313,7 @@ def instructions_command(
 
     Everything is built twice, without and with vectors, and run under valgrind's callgrind, which
     takes minutes. A network is turned into C by emx-onnx-cgen and has to compute what onnxruntime
-    does. `compare` reads the file that ships, python/mlnav/bench/instructions.json.
+    does. `compare` reads the file that ships, python/mlnav/studies/instructions.json.
 
     **Examples**
 
@@ -323,10 +323,10 @@ def instructions_command(
     """
     import tempfile
 
-    from mlnav.bench.counting import count
-    from mlnav.bench.instructions import load_instructions, shipped_counts
     from mlnav.io import write_json
     from mlnav.risk import model_folder, model_names, read_model
+    from mlnav.studies.counting import count
+    from mlnav.studies.instructions import load_instructions, shipped_counts
 
     if out.exists() and not force:
         raise RefusedError(f"{out} is there: pass --force to replace it, or --out")
@@ -348,7 +348,7 @@ def instructions_command(
 
 
 def _print_soundness(report: dict[str, Any]) -> None:
-    from mlnav.campaign.statistics import Rate
+    from mlnav.stats import Rate
 
     headings = (
         "box" if "boxes" in report else "",
@@ -438,7 +438,7 @@ def _print_cost(report: dict[str, Any]) -> None:
 
 
 def _print_traverses(rows: list[dict[str, Any]]) -> None:
-    from mlnav.campaign.statistics import Rate
+    from mlnav.stats import Rate
 
     table = new_table(
         ("class", "unsafe", "success"),
@@ -472,7 +472,7 @@ def _print_traverses(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_instructions(report: dict[str, Any]) -> None:
-    from mlnav.bench.instructions import PER_S
+    from mlnav.studies.instructions import PER_S
 
     table = new_table(("instructions",), ("scalar", "ms", "vectorised", "ms"))
     builds = (report, report["vectorised"])
@@ -547,8 +547,8 @@ def physics_command(
 
     mlnav bench physics cost -t 10/.07 --count 20
     """
-    from mlnav.bench import physics
     from mlnav.io import write_json
+    from mlnav.studies import physics
     from mlnav.terrain import load
 
     if what not in physics.GROUNDS:

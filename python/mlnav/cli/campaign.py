@@ -268,7 +268,7 @@ def report_command(
 
     mlnav campaign report out/smoke --out out/page --pictures 12
     """
-    from mlnav.campaign.report import write_report
+    from mlnav.report.report import write_report
 
     _written(write_report(folder, out, pictures), as_json)
 
@@ -290,7 +290,7 @@ def compare_command(
 
     mlnav campaign compare out/before out/after --out out/change
     """
-    from mlnav.campaign.report import compare_reports
+    from mlnav.report.report import compare_reports
 
     _written(compare_reports(before, after, out), as_json)
 

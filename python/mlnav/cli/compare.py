@@ -138,9 +138,9 @@ def compare_command(
     """
     from mlnav.bench.compare import Comparison, compare, contenders, entries, same_states
     from mlnav.bench.compare_report import markdown, report
-    from mlnav.bench.instructions import load_instructions
     from mlnav.io import write_json, write_text
     from mlnav.risk.models import ModelError, require_model
+    from mlnav.studies.instructions import load_instructions
 
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
@@ -305,7 +305,7 @@ def _print_tables(
 
 
 def _endings(contender: dict[str, Any]) -> list[str]:
-    from mlnav.campaign.statistics import Rate
+    from mlnav.stats import Rate
 
     safety, endings = contender["safety"], contender["endings"]
     unsafe = safety["unsafe"]

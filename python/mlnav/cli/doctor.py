@@ -130,7 +130,7 @@ def _writable(out: Path) -> Finding:
 
 
 def _terrains() -> list[Finding]:
-    from mlnav.bench.cases import real_terrain_files
+    from mlnav.studies.cases import real_terrain_files
     from mlnav.terrain import recipe_folder, recipe_names
 
     names = recipe_names()

@@ -22,8 +22,8 @@ from mlnav.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from mlnav.campaign.grounds import Ground
     from mlnav.campaign.replay import Record, Replay
+    from mlnav.trials.grounds import Ground
 
 _TOLD = 12
 """Differences that are printed; replay.json has all."""

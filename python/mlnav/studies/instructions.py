@@ -125,7 +125,7 @@ def shipped_counts() -> dict[str, Any] | None:
     """
     if load_instructions() is None:
         return None
-    counts: dict[str, Any] = json.loads((files("mlnav.bench") / _SHIPPED).read_text("utf-8"))
+    counts: dict[str, Any] = json.loads((files("mlnav.studies") / _SHIPPED).read_text("utf-8"))
     return counts
 
 
@@ -135,7 +135,7 @@ def load_instructions(path: Path | None = None) -> Instructions | None:
     Raises:
         InstructionError: the file is not what it should be.
     """
-    source = files("mlnav.bench") / _SHIPPED if path is None else path
+    source = files("mlnav.studies") / _SHIPPED if path is None else path
     if not source.is_file():
         return None
     try:

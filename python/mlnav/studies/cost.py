@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.cases import cases
-from mlnav.bench.soundness import random_poses
 from mlnav.config import Config, names_of
 from mlnav.core import HeightMap
+from mlnav.studies.cases import cases
+from mlnav.studies.soundness import random_poses
 
 GROUNDS = ("0/.02", "10/.07", "15/.10", "0/.20", "20/.05")
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlnav.campaign.statistics import Rate
 from mlnav.sim.metrics import was_unsafe
+from mlnav.stats import Rate
 
 ENDINGS = ("goal reached", "unsafe", "no safe path", "other")
 """What `ending_of` tells apart."""

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.cases import Case, cases
-from mlnav.campaign.pool import results
-from mlnav.campaign.statistics import Rate
+from mlnav.compute.pool import results
 from mlnav.config import Config
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, box_centres, contact_heights
+from mlnav.stats import Rate
+from mlnav.studies.cases import Case, cases
 from mlnav.terrain import AS_DECLARED, Reading, Terrain
 
 POSES_PER_TERRAIN = 500

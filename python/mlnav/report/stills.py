@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlnav.campaign.figures import Failure
-from mlnav.campaign.pool import Limits, run_tasks
 from mlnav.campaign.replay import find, replay
-from mlnav.campaign.state import NO_RUN
+from mlnav.campaign.status import NO_RUN
+from mlnav.compute.pool import Limits, run_tasks
 from mlnav.viz.style import PAPER
 
 if TYPE_CHECKING:

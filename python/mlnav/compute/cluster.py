@@ -11,8 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from mlnav.campaign.definition import CampaignError
-from mlnav.campaign.pool import Ended, Limits, Loss, Workers
+from mlnav.compute.pool import Ended, Limits, Loss, Workers
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -21,6 +20,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 SCHEME = "dask://"
+
+
+class ClusterError(ValueError):
+    """A cluster cannot be used; the message says why."""
+
 
 _CONNECT_S = 15.0
 """To wait for the scheduler, and then for a first worker."""
@@ -41,28 +45,28 @@ def run_on_cluster(
         limits: of each task; workers that come and go while it runs are the cluster's matter.
 
     Raises:
-        CampaignError: `distributed` is missing, the address is none, or the cluster is out of
+        ClusterError: `distributed` is missing, the address is none, or the cluster is out of
             reach.
     """
     if not address.startswith(SCHEME):
-        raise CampaignError(f"scheduler {address!r}: must be {SCHEME}host:port")
+        raise ClusterError(f"scheduler {address!r}: must be {SCHEME}host:port")
     try:
         from distributed import CancelledError, Client
     except ImportError:
-        raise CampaignError("a cluster needs distributed (extra 'cluster')") from None
+        raise ClusterError("a cluster needs distributed (extra 'cluster')") from None
     try:
         client = Client(f"tcp://{address.removeprefix(SCHEME)}", timeout=_CONNECT_S)
     except (OSError, ValueError) as fault:
-        raise CampaignError(f"{address}: no scheduler answers ({fault})") from fault
+        raise ClusterError(f"{address}: no scheduler answers ({fault})") from fault
     with client:
         try:
             client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError:
-            raise CampaignError(f"{address}: the cluster has no workers") from None
+            raise ClusterError(f"{address}: the cluster has no workers") from None
         try:
             yield from _ended(client, iter(tasks), run, limits)
         except (OSError, CancelledError) as fault:
-            raise CampaignError(f"{address}: the cluster is gone ({fault})") from fault
+            raise ClusterError(f"{address}: the cluster is gone ({fault})") from fault
 
 
 def _ended(

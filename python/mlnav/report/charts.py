@@ -10,8 +10,8 @@ from math import log2, log10
 from typing import Any
 
 from mlnav.campaign.figures import Analysis, Block, Comparison, Figures
-from mlnav.campaign.statistics import Estimate, Rate
-from mlnav.campaign.trial import RELIABILITY_BINS
+from mlnav.stats import Estimate, Rate
+from mlnav.trials.trial import RELIABILITY_BINS
 from mlnav.viz.compare import contender_colours
 from mlnav.viz.style import GRID, INK, PAPER, SOFT_INK, folded
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mlnav.campaign.definition import Definition
 from mlnav.campaign.figures import Analysis, Note
-from mlnav.campaign.runs import Run, total
-from mlnav.campaign.state import NO_RUN, enough
-from mlnav.campaign.statistics import FEWEST_PAIRS
+from mlnav.campaign.status import NO_RUN, enough
 from mlnav.config import Config
 from mlnav.sim.metrics import out_of_work
+from mlnav.stats import FEWEST_PAIRS
+from mlnav.trials.runs import Run, total
 
 FEW_PAIRS = 20
 """Fewer are told of: intervals of so few pairs are too narrow."""

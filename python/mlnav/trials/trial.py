@@ -14,8 +14,6 @@ import numpy as np
 
 from mlnav import _core
 from mlnav.campaign.definition import CampaignError, Definition, dispersed
-from mlnav.campaign.grounds import Entry, Ground, file_digest, ground_of
-from mlnav.campaign.provenance import code_digest
 from mlnav.config import Config, ConfigError
 from mlnav.risk import RiskMap
 from mlnav.risk.models import configured_model
@@ -30,6 +28,8 @@ from mlnav.sim import (
 )
 from mlnav.sim.loop import Observer
 from mlnav.terrain import Reading, TerrainError, parse_class
+from mlnav.trials.grounds import Entry, Ground, file_digest, ground_of
+from mlnav.trials.provenance import code_digest
 
 Row = dict[str, Any]
 

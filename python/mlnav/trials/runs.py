@@ -11,8 +11,8 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from mlnav.campaign.statistics import F64
-from mlnav.campaign.trial import Row
+from mlnav.stats import F64
+from mlnav.trials.trial import Row
 
 
 @dataclass(frozen=True, eq=False)

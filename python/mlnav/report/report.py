@@ -17,9 +17,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from mlnav.bench.instructions import PER_S, load_instructions
 from mlnav.campaign.analysis import analyse
-from mlnav.campaign.charts import (
+from mlnav.campaign.definition import CampaignError, Definition
+from mlnav.campaign.differences import compare
+from mlnav.campaign.figures import Analysis, Block, Comparison, Figures
+from mlnav.campaign.store import Store
+from mlnav.io import write_json, write_text
+from mlnav.report.charts import (
     change_charts,
     charts_of,
     has_grid,
@@ -29,15 +33,11 @@ from mlnav.campaign.charts import (
     success_maps,
     unsafe_maps,
 )
-from mlnav.campaign.definition import CampaignError, Definition
-from mlnav.campaign.differences import compare
-from mlnav.campaign.figures import Analysis, Block, Comparison, Figures
-from mlnav.campaign.safety import Safety
-from mlnav.campaign.statistics import Estimate, Rate
-from mlnav.campaign.stills import stills
-from mlnav.campaign.store import Store
-from mlnav.io import write_json, write_text
+from mlnav.report.stills import stills
 from mlnav.sim.metrics import OUTCOMES
+from mlnav.stats import Estimate, Rate
+from mlnav.studies.instructions import PER_S, load_instructions
+from mlnav.trials.safety import Safety
 
 FILES = ("report.html", "report.md", "report.json", "summary.csv", "trials.csv")
 
@@ -405,7 +405,7 @@ def _environment() -> Any:
         ) from fault
 
     def source(name: str) -> str:
-        return (files("mlnav.campaign") / "templates" / name).read_text("utf-8")
+        return (files("mlnav.report") / "templates" / name).read_text("utf-8")
 
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(source),

@@ -27,15 +27,15 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.cases import Case, cases
 from mlnav.bench.runner import Key, Progress, Record, run_recorded
-from mlnav.campaign.statistics import Rate
 from mlnav.config import Bullet, Config
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
 from mlnav.sim.bullet import BulletWorld
 from mlnav.sim.localization import Whereabouts
 from mlnav.sim.world import PHASES, KinematicWorld, Motion, Pose, SettledStates, seen_from
+from mlnav.stats import Rate
+from mlnav.studies.cases import Case, cases
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]

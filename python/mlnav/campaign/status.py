@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mlnav.campaign.definition import Definition
-from mlnav.campaign.safety import Safety, safety_of
-from mlnav.campaign.statistics import Rate, pooled_mean
 from mlnav.campaign.store import Store, writer_of
-from mlnav.campaign.trial import Row
 from mlnav.sim.metrics import out_of_work
+from mlnav.stats import Rate, pooled_mean
+from mlnav.trials.safety import Safety, safety_of
+from mlnav.trials.trial import Row
 
 NO_RUN = ("crashed", "hung", "out_of_memory", "error")
 """Outcomes of trials that there is no run of."""

@@ -1,0 +1,1 @@
+"""Reports of campaigns: pages, charts, tables and pictures."""

@@ -1,0 +1,1 @@
+"""Measurements beside campaigns: soundness of checkers, physics, cost, instructions."""
