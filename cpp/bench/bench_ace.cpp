@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     std::uniform_real_distribution<double> place(3.0, 36.0), turn(-3.14, 3.14);
     std::vector<Stance> poses(static_cast<std::size_t>(poses_n));
     for (Stance& pose : poses) {
-      pose = {map.origin_x_m + place(rng), map.origin_y_m + place(rng), turn(rng)};
+      pose = Stance{map.origin_x_m + place(rng), map.origin_y_m + place(rng), turn(rng)};
     }
     std::vector<Reasons> shipped(poses.size()), plain(poses.size());
     const double shipped_ns = best_ns(kRounds, poses.size(), [&] {

@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     double tries = 0.0;
     double lookups = 0.0;
     for (Stance& pose : all) {
-      pose = {map.origin_x_m + place(random), map.origin_y_m + place(random), turn(random)};
+      pose = Stance{map.origin_x_m + place(random), map.origin_y_m + place(random), turn(random)};
       const AceReport report = verified.report(pose);
       (report.safe ? passed : rejected).push_back(pose);
       if (report.safe) {

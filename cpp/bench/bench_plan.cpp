@@ -14,7 +14,7 @@ namespace {
 
 using namespace mlnav;
 
-double now_s(void*) {
+double now_s(void*) noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -23,7 +23,7 @@ struct Sobel {
   explicit Sobel(const GridView& map)
       : map_(map), risk_(map.cells()), scratch_(sobel_scratch_doubles(map.nx, map.ny)) {}
   RiskSource source() {
-    const auto fill = [](void* context, RiskView* risk) {
+    const auto fill = [](void* context, RiskView* risk) noexcept {
       Sobel& self = *static_cast<Sobel*>(context);
       const GridView& map = self.map_;
       sobel_risk(map, {}, self.scratch_.data(), self.risk_.data());

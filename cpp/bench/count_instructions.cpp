@@ -88,7 +88,7 @@ struct Meter {
   int calls = 0;
   double time = 0.0;
 
-  static double now(void* context) {
+  static double now(void* context) noexcept {
     Meter& meter = *static_cast<Meter*>(context);
     const int interval = meter.calls / 2;
     const bool begins = meter.calls++ % 2 == 0;

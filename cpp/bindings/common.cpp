@@ -98,7 +98,7 @@ std::vector<Stance> to_stances(const Array<double>& array) {
   const bool steered = array.shape(1) == 4;
   const double* row = array.data();
   for (Stance& stance : stances) {
-    stance = {Pose2{row[0], row[1], row[2]}, steered ? row[3] : 0.0};
+    stance = Stance{Pose2{row[0], row[1], row[2]}, steered ? row[3] : 0.0};
     row += array.shape(1);
   }
   return stances;

@@ -43,7 +43,7 @@ py::tuple state_of(const PyPlanResult& r) {
       r.short_path, r.path_cost, path,
       py::make_tuple(t.ace_evaluations, t.ace_floor, t.overthink, t.paths, t.paths_finite,
                      t.paths_tried, t.chosen_rank, t.risk_requested, t.risk_refused, t.risk_used,
-                     t.evaluations_before_risk),
+                     t.evaluations_before_risk, t.risk_asked, t.work, t.work_exhausted),
       std::vector<std::int64_t>(t.rejects, t.rejects + kReasonCount),
       std::vector<double>(t.stage_s, t.stage_s + kStageCount), t.arena_used_bytes);
 }
@@ -80,6 +80,9 @@ PyPlanResult result_of(const py::tuple& state) {
   t.risk_refused = counts[8].cast<bool>();
   t.risk_used = counts[9].cast<bool>();
   t.evaluations_before_risk = counts[10].cast<std::int64_t>();
+  t.risk_asked = counts[11].cast<bool>();
+  t.work = counts[12].cast<std::int64_t>();
+  t.work_exhausted = counts[13].cast<bool>();
   std::copy(rejects.begin(), rejects.end(), t.rejects);
   std::copy(stages.begin(), stages.end(), t.stage_s);
   t.arena_used_bytes = state[11].cast<std::size_t>();
@@ -100,7 +103,8 @@ class PyEnavPlanner {
                     const py::object& risk, double risk_resolution_m,
                     std::tuple<double, double> risk_origin_m, const py::object& keep_out,
                     std::int64_t ace_budget, double standing_curvature_per_m,
-                    py::object risk_source, std::shared_ptr<Grid> cost_grid) {
+                    py::object risk_source, std::shared_ptr<Grid> cost_grid,
+                    std::int64_t work_budget) {
     require_idle();
     PlanRequest request;
     request.standing_curvature_per_m = standing_curvature_per_m;
@@ -110,6 +114,7 @@ class PyEnavPlanner {
     request.goal = {std::get<0>(goal), std::get<1>(goal)};
     request.goal_tolerance_m = goal_tolerance_m;
     request.ace_budget = ace_budget;
+    request.work_budget = work_budget;
     Array<std::uint8_t> keep_out_holder;
     request.keep_out = {keep_out_data(keep_out, grid->view, &keep_out_holder), grid->view.nx,
                         grid->view.ny};
@@ -120,7 +125,7 @@ class PyEnavPlanner {
     }
     PyRiskSource on_demand(std::move(risk_source));
     request.risk_source = on_demand.source();
-    request.clock.now_s = [](void*) {
+    request.clock.now_s = [](void*) noexcept {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       return std::chrono::duration<double>(now).count();
     };
@@ -186,7 +191,7 @@ class PyEnavPlanner {
     Array<std::uint8_t> out(paths);
     for (int path = 0; path < paths; ++path) {
       constexpr std::uint8_t kUnranked = 3;
-      const std::uint8_t verdict = planner_.path_verdict(path);
+      const auto verdict = static_cast<std::uint8_t>(planner_.path_verdict(path));
       out.mutable_data()[path] = std::isfinite(planner_.path_cost(path)) ? verdict : kUnranked;
     }
     return out;
@@ -264,6 +269,10 @@ void bind_plan(py::module_& m) {
       .def_property_readonly("paths_finite", [](const R& r) { return r.telemetry.paths_finite; })
       .def_property_readonly("paths_tried", [](const R& r) { return r.telemetry.paths_tried; })
       .def_property_readonly("chosen_rank", [](const R& r) { return r.telemetry.chosen_rank; })
+      .def_property_readonly("work", [](const R& r) { return r.telemetry.work; })
+      .def_property_readonly("work_exhausted",
+                             [](const R& r) { return r.telemetry.work_exhausted; })
+      .def_property_readonly("risk_asked", [](const R& r) { return r.telemetry.risk_asked; })
       .def_property_readonly("risk_requested",
                              [](const R& r) { return r.telemetry.risk_requested; })
       .def_property_readonly("risk_used", [](const R& r) { return r.telemetry.risk_used; })
@@ -294,7 +303,7 @@ void bind_plan(py::module_& m) {
            py::arg("risk_resolution_m") = 0.0, py::arg("risk_origin_m") = std::make_tuple(0.0, 0.0),
            py::arg("keep_out") = py::none(), py::arg("ace_budget") = -1,
            py::arg("standing_curvature_per_m") = 0.0, py::arg("risk_source") = py::none(),
-           py::arg("cost_grid") = py::none())
+           py::arg("cost_grid") = py::none(), py::arg("work_budget") = -1)
       .def_property_readonly("memory_bytes", &PyEnavPlanner::memory_bytes)
       .def_property_readonly("config", &PyEnavPlanner::config)
       .def_property_readonly("tree", &PyEnavPlanner::tree)

@@ -7,6 +7,7 @@
 #include "fields.hpp"
 #include "mlnav/search/cost_to_go.hpp"
 #include "mlnav/search/path_tree.hpp"
+#include "mlnav/search/risk_schedule.hpp"
 
 namespace mlnav::bindings {
 namespace {
@@ -52,6 +53,7 @@ py::array cost_to_go(const Array<float>& cost, double resolution_m, double origi
 
 void bind_search(py::module_& m) {
   bind_config<RiskPricing>(m, "RiskPricing");
+  bind_config<RiskPolicy>(m, "RiskPolicy");
   bind_config<PathTreeConfig>(m, "PathTreeConfig");
   m.def("cost_to_go", &cost_to_go, py::arg("cost_per_m").noconvert(), py::arg("resolution_m"),
         py::arg("origin_x_m"), py::arg("origin_y_m"), py::arg("goal_x_m"), py::arg("goal_y_m"),

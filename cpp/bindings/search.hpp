@@ -45,7 +45,7 @@ class PyRiskSource {
   }
 
  private:
-  static bool fill(void* context, RiskView* risk) {
+  static bool fill(void* context, RiskView* risk) noexcept {
     auto& self = *static_cast<PyRiskSource*>(context);
     const py::gil_scoped_acquire acquire;
     try {

@@ -57,8 +57,8 @@ int main() {
   // 3. Poses along a line that takes the left wheels over the rock.
   for (double x = 3.0; x < 9.5; x += 1.0) {
     const Pose2 pose{x, 4.0, 0.0};
-    print("fixed_box", pose, fixed_box.report(pose));
-    print("settle", pose, settle.report(pose));
+    print("fixed_box", pose, fixed_box.report(Stance{pose}));
+    print("settle", pose, settle.report(Stance{pose}));
   }
   return 0;
 }

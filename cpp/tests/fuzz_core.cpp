@@ -31,7 +31,7 @@ std::uint64_t current_iteration = 0;
 // How often the interesting endings were reached: a fuzz that only meets refusals finds nothing.
 struct Reached {
   long settled = 0, fixed_box_safe = 0, settle_safe = 0, verified_safe = 0, dense = 0,
-       outcomes[5] = {}, short_paths = 0, risk_requested = 0;
+       outcomes[5] = {}, short_paths = 0, risk_asked = 0, risk_requested = 0, work_exhausted = 0;
   long refused = 0, planners = 0;
 } reached;
 
@@ -326,11 +326,11 @@ void fuzz_settle(Random& random, const maps::Terrain& terrain, const RoverModel&
   REQUIRE(make_settle_model(model.geometry, &settle_model) == Status::kOk);
   for (int n = 0; n < 4; ++n) {
     const Pose2 pose = any_pose(random, terrain);
-    if (!stance_ok(pose)) continue;
+    if (!stance_ok(Stance{pose})) continue;
     double start[kWheels];
     for (double& h : start) h = perhaps(random, 0.2, random.uniform(-1, 1));
     const SettledState s =
-        settle(terrain.view(), settle_model, pose, random.chance(0.5) ? start : nullptr);
+        settle(terrain.view(), settle_model, Stance{pose}, random.chance(0.5) ? start : nullptr);
     REQUIRE(s.steps <= kSettleMaxSteps);
     REQUIRE(s.status == Status::kOk || s.status == Status::kNotConverged ||
             s.status == Status::kUnknownGround || s.status == Status::kOutsideMap ||
@@ -366,10 +366,10 @@ void fuzz_checkers(Random& random, const maps::Terrain& terrain, const RoverMode
   REQUIRE(fixed_box.init(model, config, cells, &arena).ok());
   REQUIRE(fixed_box.set_map(map) == Status::kOk);
   for (int n = 0; n < 20; ++n) {
-    reached.fixed_box_safe += check_report(fixed_box, any_pose(random, terrain));
+    reached.fixed_box_safe += check_report(fixed_box, Stance{any_pose(random, terrain)});
   }
   for (int n = 0; n < 4; ++n) {
-    reached.settle_safe += check_report(settle_checker, any_pose(random, terrain));
+    reached.settle_safe += check_report(settle_checker, Stance{any_pose(random, terrain)});
   }
   VerifiedConfig verified_config{std::pow(10.0, random.uniform(-8.0, -1.0)), random.between(1, 9)};
   VerifiedChecker verified;
@@ -409,7 +409,7 @@ void fuzz_checkers(Random& random, const maps::Terrain& terrain, const RoverMode
     const int iy = central ? map.ny / 2 + random.below((map.ny + 7) / 8) : random.below(map.ny);
     const Pose2 pose{map.center_x_m(ix), map.center_y_m(iy), heading_of_bin(bin, bins)};
     Reasons one;
-    fixed_box.is_safe(pose, &one);
+    fixed_box.is_safe(Stance{pose}, &one);
     REQUIRE(one == reasons[(static_cast<std::size_t>(bin) * static_cast<std::size_t>(map.ny) +
                             static_cast<std::size_t>(iy)) *
                                static_cast<std::size_t>(map.nx) +
@@ -485,6 +485,9 @@ EnavConfig any_config(Random& random) {
   config.memory_failures = random.between(0, 3);
   config.short_paths = random.chance(0.5);
   config.riskiest_first = random.chance(0.5);
+  config.risk_policy.ask = random.chance(0.5) ? AskRisk::kAlways : AskRisk::kOnFailure;
+  config.risk_policy.persist_cycles = random.between(0, 2);
+  if (random.chance(0.1)) config.max_risk_cells = 0;
   if (random.chance(0.05)) {
     const std::size_t keep = config.max_map_cells;
     config = EnavConfig{};
@@ -517,14 +520,21 @@ EnavConfig any_config(Random& random) {
     field = random.chance(0.5) ? any_double(random) : field * random.uniform(0.1, 3.0);
   }
   int* const counts[] = {&config.costmap.coarsening, &config.tree.turn_count,
-                         &config.tree.curvature_count, &config.memory_poses};
-  if (random.chance(0.1)) *counts[random.below(4)] = any_int(random);
+                         &config.tree.curvature_count, &config.memory_poses,
+                         &config.risk_policy.persist_cycles};
+  if (random.chance(0.1)) *counts[random.below(5)] = any_int(random);
   return config;
 }
 
 // What the planner's header promises about any result.
 void check_result(const PlanRequest& request, const PlanResult& result, const EnavConfig& config,
                   const AceChecker& checker) {
+  const Telemetry& t = result.telemetry;
+  REQUIRE(request.ace_budget < 0 || t.ace_evaluations <= request.ace_budget);
+  REQUIRE(request.work_budget < 0 || t.work <= request.work_budget);
+  REQUIRE(!t.work_exhausted || result.outcome == Outcome::kBudgetExhausted);
+  REQUIRE(!t.risk_asked || (request.risk == nullptr && config.max_risk_cells > 0));
+  REQUIRE(!t.risk_requested || t.risk_asked);
   if (result.status != Status::kOk || result.outcome != Outcome::kPath) {
     REQUIRE(result.commit.turn_rad == 0.0 && result.commit.length_m == 0.0);
     REQUIRE(result.path_pose_count == 0 && result.path_index == -1);
@@ -534,7 +544,7 @@ void check_result(const PlanRequest& request, const PlanResult& result, const En
   bool ends_on_path = false;
   for (int i = 0; i < result.path_pose_count; ++i) {
     const Pose2& pose = result.path[i].pose;
-    REQUIRE(checker.report(pose).safe);
+    REQUIRE(checker.report(Stance{pose}).safe);
     REQUIRE(request.keep_out.cells == nullptr ||
             !touches(request.keep_out, request.map, pose, rover_outline(checker.model())));
     if (i == 0) continue;
@@ -550,7 +560,7 @@ void check_result(const PlanRequest& request, const PlanResult& result, const En
   REQUIRE(result.telemetry.ace_floor <= result.telemetry.ace_evaluations);
 }
 
-bool give_risk(void* context, RiskView* risk) {
+bool give_risk(void* context, RiskView* risk) noexcept {
   *risk = *static_cast<const RiskView*>(context);
   return true;
 }
@@ -592,6 +602,8 @@ void fuzz_planner(Random& random, const maps::Terrain& first, const maps::Terrai
     request.goal = {perhaps(random, 0.1, goal.x_m), perhaps(random, 0.1, goal.y_m)};
     request.goal_tolerance_m = perhaps(random, 0.1, random.uniform(0.05, 1.0));
     if (random.chance(0.3)) request.ace_budget = any_int(random);
+    if (random.chance(0.2)) request.work_budget = any_int(random);
+    if (random.chance(0.1)) request.work_budget = random.below(20000);
     if (random.chance(0.3)) request.keep_out = {keep_out.data(), map.nx, map.ny};
     RiskView risk{p.data(), random.between(1, 10), 10, 10, map.origin_x_m, map.origin_y_m, 1.0};
     if (random.chance(0.2)) risk.origin_x_m = any_double(random);
@@ -617,7 +629,9 @@ void fuzz_planner(Random& random, const maps::Terrain& first, const maps::Terrai
     if (status == Status::kOk) {
       ++reached.outcomes[static_cast<int>(result->outcome)];
       reached.short_paths += result->short_path ? 1 : 0;
+      reached.risk_asked += result->telemetry.risk_asked ? 1 : 0;
       reached.risk_requested += result->telemetry.risk_requested ? 1 : 0;
+      reached.work_exhausted += result->telemetry.work_exhausted ? 1 : 0;
       REQUIRE(!result->telemetry.risk_used || validate(risk) == Status::kOk);
     } else {
       ++reached.refused;
@@ -659,8 +673,8 @@ int main(int argc, char** argv) {
       r.settled, r.fixed_box_safe, r.settle_safe, r.verified_safe, r.dense, r.planners);
   std::printf(
       "  plans: path %ld (%ld short), goal %ld, no path %ld, budget %ld, start unsafe %ld, "
-      "refused %ld; risk on demand %ld\n",
+      "refused %ld; out of search work %ld; risk asked for %ld, on failure %ld\n",
       r.outcomes[0], r.short_paths, r.outcomes[1], r.outcomes[2], r.outcomes[3], r.outcomes[4],
-      r.refused, r.risk_requested);
+      r.refused, r.work_exhausted, r.risk_asked, r.risk_requested);
   return 0;
 }

@@ -29,7 +29,7 @@ struct NaiveFixedBox {
     const Linkage k(g);
     const WheelPlan plan = wheel_plan(g);
     const double res = map.resolution_m;
-    if (!stance_ok(pose)) {
+    if (!stance_ok(Stance{pose})) {
       out.reasons = kBadPose;
       return out;
     }

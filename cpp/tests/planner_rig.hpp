@@ -101,6 +101,7 @@ inline EnavConfig small_config() {
   config.tree = wide_spacing();
   config.max_map_cells = kMaxCells;
   config.max_risk_cells = 16 * 100 * 100;
+  config.risk_policy.persist_cycles = 0;  // each cycle asks for itself
   return config;
 }
 
@@ -140,7 +141,7 @@ class Rig {
 struct OnDemand {
   explicit OnDemand(const RiskView& map) : view(map) {}
   RiskSource source() {
-    const auto fill = [](void* context, RiskView* risk) {
+    const auto fill = [](void* context, RiskView* risk) noexcept {
       OnDemand& self = *static_cast<OnDemand*>(context);
       ++self.asked;
       if (self.willing) *risk = self.view;
@@ -216,6 +217,17 @@ inline bool kept_out(const PlanRequest& request, const RoverOutline& outline, do
                  swept_by_arc(outline, curvature, ace_step_m));
 }
 
+// The most search work that a cycle can take, by the formula in enav.hpp.
+inline std::int64_t most_work(const EnavPlanner& planner) {
+  const PathTree& tree = planner.tree();
+  const std::int64_t turns = tree.turns(), arcs = tree.curvatures(), steps = tree.poses_per_arc();
+  const std::int64_t paths = tree.paths(), poses = tree.poses(), first_arcs = tree.first_arcs();
+  const std::int64_t length = tree.turn_poses() + 2 * steps;
+  return 2 * turns * arcs * (1 + arcs) * steps + (paths + 1) * length +
+         paths * (poses + 1) * (length + 2 * steps) + first_arcs * length +
+         (poses + first_arcs * length) * (first_arcs + length);
+}
+
 // What holds for every result, whatever the request. `judge` is the same kind of checker as the
 // planner's, but another one, so that nothing the planner did can have touched it.
 inline void expect_result_is_sound(const PlanRequest& request, const PlanResult& result,
@@ -235,14 +247,25 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   EXPECT_EQ(t.paths, rig.planner.tree().paths());
   EXPECT_LE(t.paths_finite, t.paths);
   EXPECT_LE(t.paths_tried, t.paths_finite);
+  if (request.work_budget >= 0) {
+    EXPECT_LE(t.work, request.work_budget);
+  }
+  EXPECT_LE(t.work, most_work(rig.planner));
+  EXPECT_TRUE(!t.work_exhausted || result.outcome == Outcome::kBudgetExhausted);
+  EXPECT_FALSE(t.risk_used && t.risk_refused);
   if (t.risk_requested) {
-    EXPECT_EQ(request.risk, nullptr);
+    EXPECT_TRUE(t.risk_asked);
     EXPECT_NE(t.risk_used, t.risk_refused);
     EXPECT_GE(t.evaluations_before_risk, 1);
     EXPECT_LE(t.evaluations_before_risk, t.ace_evaluations);
   } else {
-    EXPECT_FALSE(t.risk_refused);
     EXPECT_EQ(t.evaluations_before_risk, 0);
+  }
+  if (t.risk_asked) {
+    EXPECT_EQ(request.risk, nullptr);
+    EXPECT_NE(request.risk_source.fill, nullptr);
+  } else {
+    EXPECT_FALSE(t.risk_refused);
     EXPECT_TRUE(!t.risk_used || request.risk != nullptr);
   }
 
@@ -265,7 +288,8 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   ASSERT_EQ(judge->set_map(request.map), Status::kOk);
   const RoverOutline outline = rover_outline(judge->model());
   for (int i = 0; i < count; ++i) {
-    const AceReport report = judge->report({result.path[i].pose, result.path[i].curvature_per_m});
+    const AceReport report =
+        judge->report(Stance{result.path[i].pose, result.path[i].curvature_per_m});
     ASSERT_TRUE(report.safe) << "pose " << i << " of " << count << ", reasons " << report.reasons;
     ASSERT_EQ(report.reasons, 0);
     const double step = config.tree.ace_step_m;
@@ -517,7 +541,7 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
     Reasons reasons = 0;
     if (kept_out(request, outline, config.tree.ace_step_m, from, poses[i])) {
       reasons = kKeepOutZone;
-    } else if (!judge->is_safe(poses[i], &reasons) && reasons == 0) {
+    } else if (!judge->is_safe(Stance{poses[i]}, &reasons) && reasons == 0) {
       reasons = kBadPose;
     }
     return reasons;

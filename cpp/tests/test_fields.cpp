@@ -184,7 +184,7 @@ template <typename S>
 class FieldTable : public ::testing::Test {};
 using Structs = ::testing::Types<RoverGeometry, SafetyLimits, FixedBoxConfig, ProbabilisticConfig,
                                  VerifiedConfig, CostmapConfig, SobelConfig, RiskPricing,
-                                 PathTreeConfig, EnavConfig, Painted>;
+                                 RiskPolicy, PathTreeConfig, EnavConfig, Painted>;
 TYPED_TEST_SUITE(FieldTable, Structs);
 
 TYPED_TEST(FieldTable, HasEveryMemberOfTheStructOnce) {

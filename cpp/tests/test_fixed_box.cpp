@@ -101,10 +101,10 @@ TEST(FixedBox, AgreesWithItsDefinitionAtRandomPoses) {
                        p % 7 == 0 ? kPi / 2 * (p % 5) : 10 * unit(rng)};
       const NaiveFixedBox::Result expected = f.naive.check(pose);
       Reasons reasons = 0;
-      const bool safe = f.checker.is_safe(pose, &reasons);
+      const bool safe = f.checker.is_safe(Stance{pose}, &reasons);
       ASSERT_EQ(reasons, expected.reasons) << "scene " << n << " pose " << p;
       ASSERT_EQ(safe, reasons == 0);
-      const AceReport report = f.checker.report(pose);
+      const AceReport report = f.checker.report(Stance{pose});
       ASSERT_EQ(report.safe, safe);
       EXPECT_EQ(report.reasons & reasons, reasons);
       if (expected.reasons == 0 || expected.reasons == kClearance) {
@@ -146,9 +146,9 @@ TEST(FixedBox, DenseMapAgreesWithPoseByPose) {
       for (int iy = 0; iy < scene.view.ny; ++iy) {
         for (int ix = 0; ix < scene.view.nx; ++ix) {
           Reasons expected = 0;
-          f.checker.is_safe(
-              {scene.view.center_x_m(ix), scene.view.center_y_m(iy), heading_of_bin(bin, bins)},
-              &expected);
+          f.checker.is_safe(Stance{scene.view.center_x_m(ix), scene.view.center_y_m(iy),
+                                   heading_of_bin(bin, bins)},
+                            &expected);
           const std::size_t at = static_cast<std::size_t>(bin) * cells +
                                  static_cast<std::size_t>(iy * scene.view.nx + ix);
           ASSERT_EQ(reasons[at], expected) << "bin " << bin << " cell " << ix << ", " << iy;
@@ -190,8 +190,8 @@ TEST(FixedBox, VerdictMovesWithTheGround) {
     const double x0 = scene.view.origin_x_m + 4.45;
     const double y0 = scene.view.origin_y_m + 4.45;
     Reasons first = 0, second = 0;
-    safe += a.checker.is_safe({x0 + 0.1 * u, y0 + 0.1 * v, heading}, &first);
-    b.checker.is_safe({x0 - 0.1 * v, y0 + 0.1 * u, heading + kPi / 2}, &second);
+    safe += a.checker.is_safe(Stance{x0 + 0.1 * u, y0 + 0.1 * v, heading}, &first);
+    b.checker.is_safe(Stance{x0 - 0.1 * v, y0 + 0.1 * u, heading + kPi / 2}, &second);
     differ += first != second;
   }
   EXPECT_GT(safe, 100);
@@ -206,13 +206,13 @@ TEST(FixedBox, BadInput) {
   Reasons reasons = 0;
   const double x = scene.view.center_x_m(35);
   const double y = scene.view.center_y_m(35);
-  EXPECT_FALSE(f.checker.is_safe({NAN, y, 0}, &reasons));
+  EXPECT_FALSE(f.checker.is_safe(Stance{NAN, y, 0}, &reasons));
   EXPECT_EQ(reasons, kBadPose);
-  EXPECT_FALSE(f.checker.is_safe({x, y, 1e9}, &reasons));
+  EXPECT_FALSE(f.checker.is_safe(Stance{x, y, 1e9}, &reasons));
   EXPECT_EQ(reasons, kBadPose);
-  EXPECT_FALSE(f.checker.is_safe({x, INFINITY, 0}, &reasons));
+  EXPECT_FALSE(f.checker.is_safe(Stance{x, INFINITY, 0}, &reasons));
   EXPECT_EQ(reasons, kBadPose);
-  EXPECT_FALSE(f.checker.is_safe({1e300, -1e300, 0}, &reasons));
+  EXPECT_FALSE(f.checker.is_safe(Stance{1e300, -1e300, 0}, &reasons));
   EXPECT_EQ(reasons, kBorder);
 
   GridView huge = scene.view;
@@ -243,7 +243,7 @@ TEST(FixedBox, TinyMaps) {
       Fixture f(SafetyLimits::enav_like());
       ASSERT_EQ(f.checker.set_map(view), Status::kOk);
       Reasons reasons = 0;
-      EXPECT_FALSE(f.checker.is_safe({0.05 * nx, 0.05 * ny, 0.3}, &reasons));
+      EXPECT_FALSE(f.checker.is_safe(Stance{0.05 * nx, 0.05 * ny, 0.3}, &reasons));
       EXPECT_EQ(reasons, kBorder);
       std::vector<Reasons> dense(4 * z.size(), 0);
       ASSERT_EQ(f.mapper.compute(f.checker, 4, {dense.data(), dense.size()}), Status::kOk);

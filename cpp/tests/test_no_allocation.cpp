@@ -119,11 +119,11 @@ TEST_F(NoAllocation, Checkers) {
         const Point2 at = terrain.anywhere(random);
         const Pose2 pose{at.x_m, at.y_m, random.uniform(-9, 9)};
         Reasons reasons;
-        EXPECT_EQ(allocations_of([&] { checker->is_safe(pose, &reasons); }), 0);
-        EXPECT_EQ(allocations_of([&] { checker->report(pose); }), 0);
+        EXPECT_EQ(allocations_of([&] { checker->is_safe(Stance{pose}, &reasons); }), 0);
+        EXPECT_EQ(allocations_of([&] { checker->report(Stance{pose}); }), 0);
       }
       Reasons reasons;
-      EXPECT_EQ(allocations_of([&] { checker->is_safe({NAN, 0.0, INFINITY}, &reasons); }), 0);
+      EXPECT_EQ(allocations_of([&] { checker->is_safe(Stance{NAN, 0.0, INFINITY}, &reasons); }), 0);
     }
   }
 }
@@ -137,7 +137,7 @@ TEST_F(NoAllocation, Settling) {
     const Point2 at = terrain.near_center(random, 0.6);
     const Pose2 pose{at.x_m, at.y_m, random.uniform(-9, 9)};
     SettledState settled;
-    EXPECT_EQ(allocations_of([&] { settled = settle(terrain.view(), model, pose); }), 0);
+    EXPECT_EQ(allocations_of([&] { settled = settle(terrain.view(), model, Stance{pose}); }), 0);
     if (settled.status != Status::kOk) continue;
     EXPECT_EQ(allocations_of(
                   [&] { pan_clearance(terrain.view(), RoverGeometry{}, pose, settled.state); }),
@@ -158,7 +158,7 @@ TEST_F(NoAllocation, DenseAce) {
   std::vector<Reasons> reasons(3 * cells);
   EXPECT_EQ(
       allocations_of([&] { mapper.compute(box.checker, 3, {reasons.data(), reasons.size()}); }), 0);
-  const std::vector<Stance> poses(5, Pose2{terrain.center_x_m(), terrain.center_y_m(), 1.0});
+  const std::vector<Stance> poses(5, Stance{terrain.center_x_m(), terrain.center_y_m(), 1.0});
   std::vector<AceReport> reports(5);
   EXPECT_EQ(allocations_of([&] {
               check_stances(box.checker, {poses.data(), 5}, reasons.data(), reports.data());

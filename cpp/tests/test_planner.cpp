@@ -93,7 +93,7 @@ struct BadRisk {
                            view.origin_y_m + iy * view.resolution_m, 2.0 * kPi * bin / view.bins};
           Reasons reasons;
           p[static_cast<std::size_t>((bin * view.ny + iy) * view.nx + ix)] =
-              truth.is_safe(pose, &reasons) ? 0.99F : 0.0F;
+              truth.is_safe(Stance{pose}, &reasons) ? 0.99F : 0.0F;
         }
       }
     }
@@ -166,7 +166,7 @@ void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge
       const Point2 at = terrain.near_center(random, 0.4);
       pose = {at.x_m, at.y_m, random.uniform(-10.0, 10.0)};
       Reasons reasons;
-      if (judge->is_safe(pose, &reasons)) break;
+      if (judge->is_safe(Stance{pose}, &reasons)) break;
     }
     Point2 goal = terrain.anywhere(random);
     if (random.chance(0.3)) goal = {goal.x_m + random.uniform(-60, 60), goal.y_m + 40.0};
@@ -1391,7 +1391,8 @@ TEST(PlannerTelemetry, StagesAreTimedByTheInjectedClock) {
   for (const double s : untimed.telemetry.stage_s) EXPECT_EQ(s, 0.0);
   // A clock that ticks once a look: each stage is entered and left, so each takes time.
   double ticks = 0.0;
-  request.clock = {[](void* context) { return *static_cast<double*>(context) += 1.0; }, &ticks};
+  request.clock = {[](void* context) noexcept { return *static_cast<double*>(context) += 1.0; },
+                   &ticks};
   const PlanResult& timed = rig.plan(request);
   double total = 0.0;
   for (int stage = 0; stage < kStageCount; ++stage) {
@@ -1417,7 +1418,7 @@ TEST(PlannerTelemetry, RejectsAddUp) {
     std::int64_t expected[kReasonCount] = {};
     for (const Pose2& seen : rig.spy.poses) {
       Reasons reasons = 0;
-      box.checker.is_safe(seen, &reasons);
+      box.checker.is_safe(Stance{seen}, &reasons);
       for (int bit = 0; bit < kReasonCount; ++bit) expected[bit] += (reasons >> bit) & 1;
       rejected += reasons != 0 ? 1 : 0;
     }
@@ -1467,11 +1468,11 @@ TEST(PlannerTelemetry, VerdictsAreThoseOfThePosesAskedFor) {
   rig.plan(request_on(terrain, pose, terrain.anywhere(random)));
   int evaluated = 0;
   for (int id = 0; id < rig.planner.tree().poses(); ++id) {
-    const EnavPlanner::Verdict verdict = rig.planner.pose_verdict(id);
-    if (verdict == EnavPlanner::kNotEvaluated) continue;
+    const Verdict verdict = rig.planner.pose_verdict(id);
+    if (verdict == Verdict::kNotEvaluated) continue;
     ++evaluated;
     Reasons reasons;
-    EXPECT_EQ(verdict == EnavPlanner::kPassed,
+    EXPECT_EQ(verdict == Verdict::kPassed,
               box.checker.is_safe(rig.planner.stance_of(id), &reasons));
   }
   EXPECT_EQ(evaluated + 1, rig.result->telemetry.ace_evaluations);

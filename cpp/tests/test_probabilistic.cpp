@@ -131,10 +131,10 @@ TEST(Probabilistic, RiskIsThatOfTheNormalModel) {
     MonteCarlo model{};
     model.sigma_fraction = sigma_fraction;
     at_many_poses(72, 40, 40, [&](Pair& pair, const Pose2& pose) {
-      const AceReport box = pair.box.report(pose);
+      const AceReport box = pair.box.report(Stance{pose});
       if (!has_intervals(box) || pair.model.limits.wheel_drop_max_m < box.relief_max_m) return;
       pair.set({sigma_fraction, kRiskMax});
-      const AceReport r = pair.checker.report(pose);
+      const AceReport r = pair.checker.report(Stance{pose});
       // Beyond doubt either way is the usual case, and easy to get right.
       if (!(r.risk > 1e-3 && r.risk < 0.999)) return;
       ++compared;
@@ -182,7 +182,8 @@ TEST(Probabilistic, RiskOfTiltIsTheIntegral) {
     terrain.plane(slope * std::cos(aspect), slope * std::sin(aspect)).noise(random, 0.02);
     Pair pair(limits);
     pair.look_at(terrain.view());
-    const AceReport r = pair.checker.report({terrain.center_x_m(), terrain.center_y_m(), 0.0});
+    const AceReport r =
+        pair.checker.report(Stance{terrain.center_x_m(), terrain.center_y_m(), 0.0});
     const auto angle = [](const Bounds& b, double t) {
       return 0.5 * (b.lo + b.hi) + 0.17 * (b.hi - b.lo) * t;
     };
@@ -204,7 +205,7 @@ TEST(Probabilistic, RiskOfTiltIsTheIntegral) {
 TEST(Probabilistic, WheelDropIsCertain) {
   int exceeded = 0;
   at_many_poses(73, 10, 100, [&](Pair& pair, const Pose2& pose) {
-    const AceReport r = pair.checker.report(pose);
+    const AceReport r = pair.checker.report(Stance{pose});
     if (!has_intervals(r) || r.relief_max_m <= pair.model.limits.wheel_drop_max_m) return;
     ++exceeded;
     EXPECT_EQ(r.risk, 1.0);
@@ -219,11 +220,11 @@ TEST(Probabilistic, ThresholdsFromNothingToEverything) {
   int box_passed = 0;
   int known = 0;
   at_many_poses(74, 16, 30, [&](Pair& pair, const Pose2& pose) {
-    const AceReport box = pair.box.report(pose);
+    const AceReport box = pair.box.report(Stance{pose});
     bool before = false;
     for (int i = 0; i < 8; ++i) {
       pair.set({0.17, kThresholds[i]});
-      const AceReport r = pair.checker.report(pose);
+      const AceReport r = pair.checker.report(Stance{pose});
       EXPECT_TRUE(r.safe || !before);  // what passes, passes at every higher threshold
       before = r.safe;
       passed[i] += r.safe;
@@ -237,7 +238,7 @@ TEST(Probabilistic, ThresholdsFromNothingToEverything) {
          {ProbabilisticConfig{}, ProbabilisticConfig{0.17, 0.015},
           ProbabilisticConfig{0.20, 0.055}}) {
       pair.set(config);
-      EXPECT_TRUE(pair.checker.report(pose).safe || !box.safe);
+      EXPECT_TRUE(pair.checker.report(Stance{pose}).safe || !box.safe);
     }
   });
   EXPECT_LT(passed[0], box_passed);
@@ -252,14 +253,14 @@ TEST(Probabilistic, LevelGroundHasNoRisk) {
   Pair pair(SafetyLimits::flight_like(), {0.17, 0.0});
   pair.look_at(level.view());
   const Pose2 pose{level.center_x_m(), level.center_y_m(), 0.4};
-  const AceReport r = pair.checker.report(pose);
+  const AceReport r = pair.checker.report(Stance{pose});
   EXPECT_TRUE(r.safe);
   EXPECT_EQ(r.risk, 0.0);
 
   level.rock(pose.x_m, pose.y_m, 0.45);  // under the pan, which hangs at 0.60 m
   pair.set({0.17, 0.99});
   pair.look_at(level.view());
-  const AceReport above_rock = pair.checker.report(pose);
+  const AceReport above_rock = pair.checker.report(Stance{pose});
   EXPECT_FALSE(above_rock.safe);
   EXPECT_EQ(above_rock.reasons, kClearance);
   EXPECT_EQ(above_rock.risk, 1.0);
@@ -268,8 +269,8 @@ TEST(Probabilistic, LevelGroundHasNoRisk) {
 TEST(Probabilistic, BoundsAndMarginsAreFixedBoxs) {
   int negative = 0;
   at_many_poses(75, 12, 60, [&](Pair& pair, const Pose2& pose) {
-    const AceReport box = pair.box.report(pose);
-    const AceReport r = pair.checker.report(pose);
+    const AceReport box = pair.box.report(Stance{pose});
+    const AceReport r = pair.checker.report(Stance{pose});
     EXPECT_TRUE(std::isnan(box.risk));
     EXPECT_EQ(std::isnan(r.risk), !has_intervals(r));
     const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
@@ -296,13 +297,13 @@ TEST(Probabilistic, VerdictAndReportAgree) {
   int safe = 0;
   at_many_poses(76, 12, 60, [&](Pair& pair, const Pose2& pose) {
     Reasons reasons = 0xFFFF;
-    const bool verdict = pair.checker.is_safe(pose, &reasons);
-    const AceReport r = pair.checker.report(pose);
+    const bool verdict = pair.checker.is_safe(Stance{pose}, &reasons);
+    const AceReport r = pair.checker.report(Stance{pose});
     EXPECT_EQ(verdict, r.safe);
     EXPECT_EQ(reasons, r.reasons);
     EXPECT_EQ(verdict, reasons == 0);
     // A reason is a limit that fixed_box's intervals leave.
-    EXPECT_EQ(reasons & ~pair.box.report(pose).reasons, 0);
+    EXPECT_EQ(reasons & ~pair.box.report(Stance{pose}).reasons, 0);
     safe += verdict;
   });
   EXPECT_GT(safe, 100);
@@ -315,7 +316,7 @@ TEST(Probabilistic, ReasonsFallAwayAsTheThresholdRises) {
     Reasons before = 0xFFFF;
     for (const double risk_max : {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9}) {
       pair.set({0.17, risk_max});
-      const AceReport r = pair.checker.report(pose);
+      const AceReport r = pair.checker.report(Stance{pose});
       if (!has_intervals(r)) return;
       EXPECT_EQ(r.reasons & ~before, 0);
       EXPECT_EQ(r.reasons == 0, r.risk <= risk_max);
@@ -332,16 +333,16 @@ TEST(Probabilistic, WithoutIntervalsThatIsTheReason) {
   const double x = terrain.center_x_m();
   const double y = terrain.center_y_m();
   const auto expect = [&](const Pose2& pose, Reasons expected) {
-    const AceReport r = pair.checker.report(pose);
+    const AceReport r = pair.checker.report(Stance{pose});
     EXPECT_FALSE(r.safe);
     EXPECT_EQ(r.reasons, expected);
     EXPECT_TRUE(std::isnan(r.risk));
     Reasons reasons = 0;
-    EXPECT_FALSE(pair.checker.is_safe(pose, &reasons));
+    EXPECT_FALSE(pair.checker.is_safe(Stance{pose}, &reasons));
     EXPECT_EQ(reasons, expected);
   };
   pair.look_at(terrain.view());
-  EXPECT_TRUE(pair.checker.report({x, y, 0.3}).safe);
+  EXPECT_TRUE(pair.checker.report(Stance{x, y, 0.3}).safe);
   expect({NAN, y, 0.0}, kBadPose);
   expect({x, y, 1e9}, kBadPose);
   expect({x + 4.0, y, 0.0}, kBorder);

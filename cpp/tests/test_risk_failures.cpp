@@ -58,7 +58,7 @@ std::vector<Pose2> poses_of(const EnavPlanner& planner, int path) {
 }
 
 bool holds_a_failure(const EnavPlanner& planner, int path) {
-  return planner.path_verdict(path) == EnavPlanner::kFailed;
+  return planner.path_verdict(path) == Verdict::kFailed;
 }
 
 // Poses that failed and teach something: not those that are unseen and beyond the commitment, which rule no
@@ -70,7 +70,7 @@ std::vector<Pose2> failures_of(const Rig& rig) {
   for (const Pose2& pose : rig.spy.failed) {
     int id = 0;
     while (id < tree.poses() && !rig::same_pose(rig.planner.pose_of(id), pose)) ++id;
-    if (id < tree.poses() && rig.planner.pose_verdict(id) == EnavPlanner::kUnseen) {
+    if (id < tree.poses() && rig.planner.pose_verdict(id) == Verdict::kUnseen) {
       const int arc_pose = id - tree.turn_poses();
       const bool committed = arc_pose < tree.first_arcs() * tree.poses_per_arc() &&
                              arc_pose % tree.poses_per_arc() <

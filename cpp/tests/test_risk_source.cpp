@@ -467,10 +467,10 @@ TEST(RiskSource, StagesDoNotOverlap) {
   } looks;
   looks.map = &map.view;
   PlanRequest request = request_on(flat, {12.0, 12.0, 0.0}, {20.0, 12.0});
-  request.clock = {[](void* context) { return static_cast<Looks*>(context)->count += 1.0; },
-                   &looks};
+  request.clock = {
+      [](void* context) noexcept { return static_cast<Looks*>(context)->count += 1.0; }, &looks};
   // A source that takes a hundred ticks.
-  request.risk_source = {[](void* context, RiskView* risk) {
+  request.risk_source = {[](void* context, RiskView* risk) noexcept {
                            static_cast<Looks*>(context)->count += 100.0;
                            *risk = *static_cast<Looks*>(context)->map;
                            return true;

@@ -50,7 +50,7 @@ TEST(Settle, OnAPlaneTheBodyIsParallelToIt) {
     const Map map(cells + 3, cells, resolution, ox, oy,
                   [&](double x, double y) { return gx * (x - ox) + gy * (y - oy); });
     const Pose2 pose{ox + 3.5 + 0.3 * unit(rng), oy + 3.5 + 0.3 * unit(rng), kPi * unit(rng)};
-    const SettledState s = settle(map.view, model, pose);
+    const SettledState s = settle(map.view, model, Stance{pose});
     ASSERT_EQ(s.status, Status::kOk) << n;
     const double c = std::cos(pose.heading_rad);
     const double h = std::sin(pose.heading_rad);
@@ -102,7 +102,7 @@ TEST(Settle, SettledStatesAreFixedPointsFromAnyStart) {
       for (int start = 0; start < 3; ++start) {
         double guess[kWheels];
         for (double& h : guess) h = 0.3 * unit(rng);
-        const SettledState s = settle(map.view, model, pose, start == 0 ? nullptr : guess);
+        const SettledState s = settle(map.view, model, Stance{pose}, start == 0 ? nullptr : guess);
         ++total;
         if (s.status != Status::kOk) continue;
         ++settled;
@@ -140,7 +140,7 @@ TEST(Settle, SettledWheelsTouchTheGroundAsCylinders) {
                   [&](double x, double y) { return gx * x + gy * y + rough * unit(rng); });
     const Pose2 pose{4.5 + 0.5 * unit(rng), 4.5 + 0.5 * unit(rng), kPi * unit(rng)};
     const double curvature = n % 4 == 0 ? 0.0 : n % 4 == 1 ? INFINITY : 0.4 * unit(rng);
-    const SettledState settled = settle(map.view, model, {pose, curvature});
+    const SettledState settled = settle(map.view, model, Stance{pose, curvature});
     if (settled.status != Status::kOk) continue;
     const ChainState<double>& q = settled.state;
     SinCos steering[kWheels];
@@ -238,8 +238,8 @@ TEST(Settle, SteeringChangesWhereTheRoverSettles) {
   const Map map(90, 90, 0.1, 0.0, 0.0,
                 [](double x, double y) { return 0.06 * std::sin(9 * x) * std::cos(7 * y); });
   const Pose2 pose{4.5, 4.5, 0.4};
-  const SettledState straight = settle(map.view, model, pose);
-  const SettledState turning = settle(map.view, model, {pose, INFINITY});
+  const SettledState straight = settle(map.view, model, Stance{pose});
+  const SettledState turning = settle(map.view, model, Stance{pose, INFINITY});
   ASSERT_EQ(straight.status, Status::kOk);
   ASSERT_EQ(turning.status, Status::kOk);
   EXPECT_GT(std::fabs(straight.heights_m[kFrontLeft] - turning.heights_m[kFrontLeft]), 1e-3);
@@ -267,7 +267,7 @@ TEST(Settle, WheelsMayBeSteeredOneByOne) {
   SinCos steering[kWheels];
   for (const double curvature : {0.0, 0.3, -0.2, static_cast<double>(INFINITY)}) {
     wheel_steering(RoverGeometry{}, curvature, steering);
-    const SettledState by_arc = settle(map.view, model, {pose, curvature});
+    const SettledState by_arc = settle(map.view, model, Stance{pose, curvature});
     const SettledState by_wheel = settle(map.view, model, pose, steering);
     ASSERT_EQ(by_arc.status, Status::kOk);
     double largest = 0.0;
@@ -290,14 +290,14 @@ TEST(Settle, WheelsMayBeSteeredOneByOne) {
 TEST(Settle, FaultsAreNamed) {
   const SettleModel model = default_model();
   Map map(60, 70, 0.1, 0.0, 0.0, [](double, double) { return 1.0; });
-  EXPECT_EQ(settle(map.view, model, {3, 3, 0}).status, Status::kOk);
-  EXPECT_EQ(settle(map.view, model, {0.5, 3, 0}).status, Status::kOutsideMap);
-  EXPECT_EQ(settle(map.view, model, {1e9, 3, 0}).status, Status::kOutsideMap);
+  EXPECT_EQ(settle(map.view, model, Stance{3, 3, 0}).status, Status::kOk);
+  EXPECT_EQ(settle(map.view, model, Stance{0.5, 3, 0}).status, Status::kOutsideMap);
+  EXPECT_EQ(settle(map.view, model, Stance{1e9, 3, 0}).status, Status::kOutsideMap);
   const double absurd[kWheels] = {0, 5, 0, 0, 0, 0};
-  EXPECT_EQ(settle(map.view, model, {3, 3, 0}, absurd).status, Status::kOutOfMechanicalRange);
+  EXPECT_EQ(settle(map.view, model, Stance{3, 3, 0}, absurd).status, Status::kOutOfMechanicalRange);
   // Unknown ground under the left middle wheel.
   map.z[static_cast<std::size_t>(42 * 60 + 30)] = NAN;
-  EXPECT_EQ(settle(map.view, model, {3, 3, 0}).status, Status::kUnknownGround);
+  EXPECT_EQ(settle(map.view, model, Stance{3, 3, 0}).status, Status::kUnknownGround);
 }
 
 // The clearance against dense sampling of pan points over the bilinear ground.
@@ -312,7 +312,7 @@ TEST(Settle, ClearanceIsTheLeastGapUnderThePan) {
     const Map map(cells, cells, resolution, 10.0, -4.0,
                   [&](double, double) { return 0.15 * unit(rng); });
     const Pose2 pose{14 + 0.5 * unit(rng), 0.5 * unit(rng), kPi * unit(rng)};
-    const SettledState s = settle(map.view, model, pose);
+    const SettledState s = settle(map.view, model, Stance{pose});
     if (s.status != Status::kOk) continue;
     const Clearance clearance = pan_clearance(map.view, g, pose, s.state);
     ASSERT_EQ(clearance.status, Status::kOk);
@@ -349,15 +349,15 @@ TEST(SettleChecker, JudgesByTheLimits) {
     return std::hypot(x - 3.5, y - (3.5 + 1.1845)) < 0.35 ? 0.45 : 0.0;
   });
   ASSERT_EQ(checker.set_map(map.view), Status::kOk);
-  const AceReport on_post = checker.report({3.5, 3.5, 0.0});
+  const AceReport on_post = checker.report(Stance{3.5, 3.5, 0.0});
   EXPECT_FALSE(on_post.safe);
   EXPECT_NE(on_post.reasons & kBogie, 0);
   EXPECT_LT(on_post.margin_bogie_rad, 0.0);
-  const AceReport beside = checker.report({3.5, 2.9, 0.0});
+  const AceReport beside = checker.report(Stance{3.5, 2.9, 0.0});
   EXPECT_TRUE(beside.safe);
   EXPECT_GT(beside.margin_bogie_rad, 0.0);
   Reasons reasons = 0;
-  EXPECT_FALSE(checker.is_safe({NAN, 0, 0}, &reasons));
+  EXPECT_FALSE(checker.is_safe(Stance{NAN, 0, 0}, &reasons));
   EXPECT_EQ(reasons, kBadPose);
 }
 

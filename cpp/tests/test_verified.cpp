@@ -304,7 +304,7 @@ TEST(Verified, BoundsHoldTheExactStateFarFromTheDatum) {
           pair.look_at(map.view);
           const double x0 = 40 * 0.125 + 0.03125;
           const double y0 = 5.0;
-          const AceReport report = pair.verified.report({origin + x0, -origin + y0, heading});
+          const AceReport report = pair.verified.report(Stance{origin + x0, -origin + y0, heading});
           ASSERT_TRUE(report.safe) << height << ", " << slope[0] << ": " << report.reasons;
 
           const Real c = std::cos(static_cast<Real>(heading));
@@ -360,7 +360,7 @@ TEST(Verified, TSendsABoxIntoItsImage) {
       const double size = std::pow(10.0, -5 + 3.5 * std::fabs(unit(rng)));  // 0.01 to 30 mm
       // About the settled state, beside it, and so far from it that the box is cut to its reach.
       const double off_center = n % 4 == 0 ? 0.0 : n % 4 == 1 ? size : 8.0 * size;
-      boxes.look(pair.verified, {pose, curvature}, 1.5 * size, size, off_center, rng);
+      boxes.look(pair.verified, Stance{pose, curvature}, 1.5 * size, size, off_center, rng);
     }
   }
   EXPECT_GT(boxes.boxes, 1000);
@@ -385,8 +385,8 @@ TEST(Verified, EveryBoundIsWidenedForRounding) {
     for (int n = 0; n < 40; ++n) {
       const Pose2 pose{origin + 7 + 3 * unit(rng), -origin + 7 + 3 * unit(rng), 4 * unit(rng)};
       const double reach = std::pow(10.0, -6 + 4 * std::fabs(unit(rng)));
-      boxes += VerifiedBoxes::rounding_margins(pair.verified, {pose, n % 2 == 0 ? 0.0 : 0.3}, reach,
-                                               &least);
+      boxes += VerifiedBoxes::rounding_margins(pair.verified, Stance{pose, n % 2 == 0 ? 0.0 : 0.3},
+                                               reach, &least);
     }
   }
   EXPECT_GT(boxes, 150);
@@ -410,7 +410,7 @@ TEST(Verified, ABoxThatIsNotSentIntoItselfIsNoProof) {
       double off[VerifiedBoxes::kN];
       for (double& o : off) o = away * unit(rng);
       bool proof = false, taken = false;
-      if (!VerifiedBoxes::first_box(pair.verified, pose, off, &proof, &taken)) continue;
+      if (!VerifiedBoxes::first_box(pair.verified, Stance{pose}, off, &proof, &taken)) continue;
       EXPECT_EQ(proof, taken);
       ++(proof ? proofs : others);
     }
@@ -498,7 +498,7 @@ TEST(Verified, ClearanceHoldsAllOverTheBounds) {
     ASSERT_EQ(checker.set_map(map.view), Status::kOk);
     for (int n = 0; n < 12; ++n) {
       const Pose2 pose{middle + 0.4 * unit(rng), middle + 0.4 * unit(rng), 4 * unit(rng)};
-      const AceReport report = checker.report(pose);
+      const AceReport report = checker.report(Stance{pose});
       if (!report.safe) continue;
       ++judged;
       double lowest = INFINITY, central = 0.0;
@@ -570,11 +570,13 @@ TEST(Verified, TheStateThatSettlingEndsInLiesInTheBox) {
     pair.look_at(map.view);
     for (int n = 0; n < 20; ++n) {
       const Pose2 pose{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)};
-      if (!VerifiedBoxes::certifies_with_settling_off(pair.verified, pose, 0, 0.0)) continue;
+      if (!VerifiedBoxes::certifies_with_settling_off(pair.verified, Stance{pose}, 0, 0.0))
+        continue;
       ++certified;
       for (int state = 0; state < VerifiedBoxes::kN; ++state) {
         for (const double off : {-0.1, 0.1}) {
-          EXPECT_FALSE(VerifiedBoxes::certifies_with_settling_off(pair.verified, pose, state, off));
+          EXPECT_FALSE(
+              VerifiedBoxes::certifies_with_settling_off(pair.verified, Stance{pose}, state, off));
         }
       }
     }
@@ -599,10 +601,10 @@ TEST(Verified, WithoutAProofThereIsNoPass) {
     usual.look_at(map.view);
     for (int n = 0; n < 60; ++n) {
       const Pose2 pose{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)};
-      const AceReport report = pair.verified.report(pose);
+      const AceReport report = pair.verified.report(Stance{pose});
       if (report.reasons != kNotCertified) continue;
       EXPECT_EQ(report.inner_steps, 1);
-      unproven += usual.verified.report(pose).safe;  // smaller boxes do prove it
+      unproven += usual.verified.report(Stance{pose}).safe;  // smaller boxes do prove it
     }
   }
   EXPECT_GT(unproven, 100);
@@ -623,14 +625,14 @@ TEST(Verified, BoundsHoldTheSettledStatesNearBy) {
     pair.look_at(map.view);
     for (int n = 0; n < 60; ++n) {
       const Pose2 pose{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)};
-      const AceReport certified = pair.verified.report(pose);
+      const AceReport certified = pair.verified.report(Stance{pose});
       if (!certified.safe) continue;
       ++passed;
-      const SettledState nominal = settle(map.view, pair.settle_model, pose);
+      const SettledState nominal = settle(map.view, pair.settle_model, Stance{pose});
       for (int start = 0; start < 4; ++start) {
         double heights[kWheels];
         for (int i = 0; i < kWheels; ++i) heights[i] = nominal.heights_m[i] + 0.005 * unit(rng);
-        const SettledState s = settle(map.view, pair.settle_model, pose, heights);
+        const SettledState s = settle(map.view, pair.settle_model, Stance{pose}, heights);
         if (s.status == Status::kOk) {
           expect_inside(certified, pair.settled.judge(pose, s), "near ", n);
         }
@@ -646,7 +648,7 @@ TEST(Verified, EachLimitIsSeen) {
   const auto verdict = [&](const SafetyLimits& limits) {
     Pair pair(limits);
     pair.look_at(map.view);
-    return pair.verified.report({6.0, 6.0, 0.0});
+    return pair.verified.report(Stance{6.0, 6.0, 0.0});
   };
   SafetyLimits limits = SafetyLimits::flight_like();
   map.fill([](double x, double) { return 0.5 * x; });  // 26.6 deg
@@ -667,7 +669,7 @@ TEST(Verified, UnknownGroundAnywhereUnderTheRoverIsNotSafe) {
   Pair pair(SafetyLimits::flight_like());
   pair.look_at(map.view);
   const Pose2 pose{3.0, 7.5, 0.4};
-  ASSERT_TRUE(pair.verified.report(pose).safe);
+  ASSERT_TRUE(pair.verified.report(Stance{pose}).safe);
   const SinCos heading = det_sincos(pose.heading_rad);
   // Under a wheel, under the middle of the pan, under its corner; not a metre beside the rover.
   const struct {
@@ -684,18 +686,18 @@ TEST(Verified, UnknownGroundAnywhereUnderTheRoverIsNotSafe) {
                         pose.y_m + hole.forward * heading.sin + hole.left * heading.cos, &cell));
     const float known = map.at(cell.ix, cell.iy);
     map.at(cell.ix, cell.iy) = NAN;
-    EXPECT_EQ(pair.verified.report(pose).reasons, hole.expected)
+    EXPECT_EQ(pair.verified.report(Stance{pose}).reasons, hole.expected)
         << hole.forward << ", " << hole.left;
     map.at(cell.ix, cell.iy) = known;
   }
   Reasons reasons = 0;
-  EXPECT_FALSE(pair.verified.is_safe({-2.5, 7.5, 0.0}, &reasons));
+  EXPECT_FALSE(pair.verified.is_safe(Stance{-2.5, 7.5, 0.0}, &reasons));
   EXPECT_EQ(reasons, kBorder);
-  EXPECT_FALSE(pair.verified.is_safe({NAN, 7.5, 0.0}, &reasons));
+  EXPECT_FALSE(pair.verified.is_safe(Stance{NAN, 7.5, 0.0}, &reasons));
   EXPECT_EQ(reasons, kBadPose);
-  EXPECT_FALSE(pair.verified.is_safe({1e300, 7.5, 0.0}, &reasons));
+  EXPECT_FALSE(pair.verified.is_safe(Stance{1e300, 7.5, 0.0}, &reasons));
   EXPECT_EQ(reasons, kBorder);
-  EXPECT_FALSE(pair.verified.is_safe({pose, NAN}, &reasons));
+  EXPECT_FALSE(pair.verified.is_safe(Stance{pose, NAN}, &reasons));
   EXPECT_EQ(reasons, kBadPose);
 }
 

@@ -6,7 +6,7 @@ releases the GIL. Faults raise `CoreError`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NotRequired, Protocol, TypedDict
+from typing import Any, Final, Literal, NotRequired, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,12 @@ class RiskPricing:
     def __init__(self) -> None: ...
     def validate(self) -> None: ...
 
+class RiskPolicy:
+    ask: Literal["always", "on_failure"]
+    persist_cycles: int
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+
 class PathTreeConfig:
     turn_rad: list[float]
     curvature_per_m: list[float]
@@ -124,6 +130,7 @@ class EnavConfig:
     costmap: CostmapConfig
     tree: PathTreeConfig
     risk: RiskPricing
+    risk_policy: RiskPolicy
     turn_cost: float
     turn_cost_per_rad: float
     commit_length_m: float
@@ -305,10 +312,13 @@ class PlanResult:
     paths_finite: int
     paths_tried: int
     chosen_rank: int
-    risk_requested: bool  # the source was asked
+    work: int  # search work, in poses looked at
+    work_exhausted: bool  # the cycle ended on work_budget
+    risk_asked: bool  # the source was asked, up front or after a failure
+    risk_requested: bool  # it was asked because the cheapest path had failed
     risk_used: bool  # a map was priced, given or from the source
     risk_refused: bool  # the source had none to give, or a bad one
-    evaluations_before_risk: int  # made when the source was asked
+    evaluations_before_risk: int  # made before the source was asked
     rejects: dict[str, int]  # by reason name
     stage_s: dict[str, float]
 
@@ -329,13 +339,17 @@ class EnavPlanner:
         standing_curvature_per_m: float = 0.0,  # how the wheels stand; inf: turning in place
         risk_source: Callable[[], tuple[F32, float, tuple[float, float]] | None] | None = None,
         cost_grid: Grid | None = None,  # of the grid's frame
+        work_budget: int = -1,
     ) -> PlanResult:
-        """One cycle. `risk_source` is for heuristics that cost too much for every cycle.
+        """One cycle. `risk_source` is asked for a risk map when the `risk_policy` says so.
 
-        It is asked for (p, resolution_m, origin_m) of a risk map when the cheapest path has failed
-        the checker, at most once, and not where `risk` is given. None, or a map the planner cannot
-        use: the cycle goes on without. So it does when the source raises; the exception is raised
-        again when the cycle is over. While a planner plans, no other call of it is answered.
+        It gives (p, resolution_m, origin_m), is asked at most once a cycle, and not where `risk` is
+        given or `max_risk_cells` is 0. None, or a map the planner cannot use: the cycle goes on
+        without. So it does when the source raises; the exception is raised again when the cycle is
+        over. While a planner plans, no other call of it is answered.
+
+        At most `ace_budget` poses are checked and `work_budget` poses looked at in the search;
+        negative: unlimited.
 
         Costs are those of `cost_grid`, whose heights may be guesses. The checker sees `grid` alone.
         """

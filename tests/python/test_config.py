@@ -191,6 +191,14 @@ def test_a_heuristic_brings_its_own_weight() -> None:
     assert Enav().to_core(NoHeuristic()).risk.fail_price == 0.0
 
 
+def test_a_heuristic_brings_its_own_policy() -> None:
+    for heuristic in (Sobel(), Network(persist_cycles=7), NoHeuristic()):
+        policy = Enav().to_core(heuristic).risk_policy
+        assert (policy.ask, policy.persist_cycles) == (heuristic.policy, heuristic.persist_cycles)
+    ours, core = Network(), _core.RiskPolicy()
+    assert (ours.policy, ours.persist_cycles) == (core.ask, core.persist_cycles)
+
+
 def test_the_order_of_poses_reaches_the_core() -> None:
     assert Enav().to_core().riskiest_first
     assert not Config().replaced(["planner.riskiest_first=false"]).planner.to_core().riskiest_first

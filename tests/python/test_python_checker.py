@@ -83,14 +83,14 @@ def core_checker(name: str) -> _core.Checker:
 
 
 @pytest.mark.parametrize("name", ["fixed_box", "verified", "settle"])
-def test_a_core_checker_in_a_python_coat_plans_the_same(name: str) -> None:
+def test_a_wrapped_core_checker_plans_the_same(name: str) -> None:
     """Cycle by cycle, down to the bits of the path and the count of evaluations."""
     plain = _core.EnavPlanner(sized_config(), core_checker(name))
-    coated = planner_of(lambda: core_checker(name))
+    wrapped = planner_of(lambda: core_checker(name))
     pose = START
     for seed in (3, 4, 5):
         grid = ground(seed)
-        expected, found = plain.plan(grid, pose, GOAL), coated.plan(grid, pose, GOAL)
+        expected, found = plain.plan(grid, pose, GOAL), wrapped.plan(grid, pose, GOAL)
         assert outcome_of(found) == outcome_of(expected)
         assert found.rejects == expected.rejects
         pose = expected.commit_end if expected.outcome == "path" else pose
@@ -204,13 +204,13 @@ def test_reports_have_what_the_object_provides() -> None:
     assert report.keys() == reference.report(np.zeros((1, 3))).keys()
 
 
-def test_a_report_survives_the_coat() -> None:
-    plain, coated = core_checker("verified"), None
-    coated = _core.Checker.of_python(lambda: core_checker("verified"), model())
+def test_reports_of_a_wrapped_core_checker_are_its_own() -> None:
+    plain = core_checker("verified")
+    wrapped = _core.Checker.of_python(lambda: core_checker("verified"), model())
     poses = np.random.default_rng(0).uniform([4, 4, -3], [20, 20, 3], (50, 3))
-    for checker in (plain, coated):
+    for checker in (plain, wrapped):
         checker.set_map(ground())
-    expected, found = plain.report(poses), coated.report(poses)
+    expected, found = plain.report(poses), wrapped.report(poses)
     for name, column in expected.items():
         assert found[name].dtype == column.dtype
         np.testing.assert_array_equal(found[name], column)

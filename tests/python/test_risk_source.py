@@ -257,6 +257,40 @@ def test_a_mistake_is_raised_after_the_cycle(planner: _core.EnavPlanner, mistake
     assert expected.outcome == "path"
 
 
+@pytest.mark.parametrize("ask", ["always", "on_failure"])
+def test_the_policy_says_when_it_is_asked(checker: _core.Checker, ask: str) -> None:
+    config = sized_config()
+    config.risk_policy.ask = ask  # type: ignore[assignment]
+    assert config.risk_policy.ask == ask
+    planner = _core.EnavPlanner(config, checker)
+    for blocked in (False, True):
+        source = Source((risk_map(), RES, ORIGIN))
+        result = plan(planner, ground(blocked=blocked), risk_source=source)
+        up_front = ask == "always"
+        assert source.asked == (up_front or blocked)
+        assert result.risk_asked == result.risk_used == (up_front or blocked)
+        assert result.risk_requested == (blocked and not up_front)
+        assert (result.stage_s["heuristic"] > 0.0) == (up_front or blocked)
+    with pytest.raises(CoreError, match="ask"):
+        config.risk_policy.ask = "sometimes"  # type: ignore[assignment]
+
+
+def test_search_work_has_a_budget(planner: _core.EnavPlanner) -> None:
+    """It ends the cycle as the checker's budget does, exactly, and says which of the two it was."""
+    grid = ground(blocked=True)
+    full = plan(planner, grid)
+    assert full.outcome == "path"
+    assert full.work > full.ace_evaluations
+    assert not full.work_exhausted
+    for budget, enough in ((full.work, True), (full.work - 1, False), (0, False)):
+        result = plan(planner, grid, work_budget=budget)
+        assert (result.outcome == "path") == enough
+        assert result.work_exhausted == (not enough)
+        assert result.work <= budget
+    assert result.outcome == "budget_exhausted"
+    assert not plan(planner, grid, ace_budget=5).work_exhausted
+
+
 def test_what_is_no_source_is_refused(planner: _core.EnavPlanner) -> None:
     with pytest.raises(TypeError, match="callable"):
         plan(planner, ground(blocked=False), risk_source=risk_map())

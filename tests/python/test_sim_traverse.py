@@ -122,8 +122,9 @@ def test_a_start_among_rocks_is_unsafe() -> None:
     assert result.driven_m == 0.0
 
 
-def test_a_spent_budget_ends_as_stuck() -> None:
-    result = traverse(level(), Config().replaced(["traverse.ace_budget=5"]))
+@pytest.mark.parametrize("budget", ["ace_budget=5", "work_budget=20000"])
+def test_a_spent_budget_ends_as_stuck(budget: str) -> None:
+    result = traverse(level(), Config().replaced([f"traverse.{budget}"]))
     assert result.outcome == "stuck"
     assert [c.outcome for c in result.cycles] == ["budget_exhausted"] * 3
     assert all(c.ace_evaluations <= 5 for c in result.cycles)

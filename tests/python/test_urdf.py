@@ -32,7 +32,10 @@ SMALL = Rover(
 
 
 def geometry(**changes: float) -> _core.RoverGeometry:
-    return Rover(**changes).to_core()
+    made = Rover().to_core()
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
 
 
 def parsed(text: str) -> ElementTree.Element:

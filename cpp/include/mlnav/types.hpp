@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "mlnav/assert.hpp"
+
 namespace mlnav {
 
 struct Point2 {
@@ -26,8 +28,21 @@ struct Stance {
   double curvature_per_m = 0.0;
 
   Stance() = default;
-  Stance(const Pose2& at, double curvature = 0.0) noexcept : pose(at), curvature_per_m(curvature) {}
-  Stance(double x_m, double y_m, double heading_rad) noexcept : pose{x_m, y_m, heading_rad} {}
+  explicit Stance(const Pose2& at, double curvature = 0.0) noexcept
+      : pose(at), curvature_per_m(curvature) {}
+  explicit Stance(double x_m, double y_m, double heading_rad) noexcept
+      : pose{x_m, y_m, heading_rad} {}
+};
+
+// Base of what points into an arena or to an object of the caller: a copy would share the other's memory.
+class NoCopy {
+ public:
+  NoCopy(const NoCopy&) = delete;
+  NoCopy& operator=(const NoCopy&) = delete;
+
+ protected:
+  NoCopy() = default;
+  ~NoCopy() = default;
 };
 
 // Closed range [lo, hi].
@@ -45,7 +60,10 @@ struct Span {
   std::size_t size = 0;
   T* begin() const noexcept { return data; }
   T* end() const noexcept { return data + size; }
-  T& operator[](std::size_t i) const noexcept { return data[i]; }
+  T& operator[](std::size_t i) const noexcept {
+    MLNAV_ASSERT(i < size);
+    return data[i];
+  }
 };
 
 // Bump allocator over memory the caller owns: the core allocates at init() and never after. Memory
@@ -63,6 +81,13 @@ class Arena {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment, "trivial types");
     if (count > static_cast<std::size_t>(-1) / sizeof(T)) return nullptr;
     return static_cast<T*>(take_bytes(count * sizeof(T)));
+  }
+  // The same into `*to`; false when the arena is full. Asked for several blocks, look at every answer: a small
+  // block may find room where a large one before it did not.
+  template <typename T>
+  bool take(std::size_t count, T** to) noexcept {
+    *to = take<T>(count);
+    return *to != nullptr;
   }
 
   std::size_t used_bytes() const noexcept { return used_; }

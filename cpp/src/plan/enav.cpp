@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <type_traits>
+
+#include "mlnav/assert.hpp"
 
 namespace mlnav {
 namespace {
 
 std::size_t size_of(int n) noexcept { return static_cast<std::size_t>(n); }
-
-// Coarse cells a map of this many cells can have, whatever its shape: ceil(n / k) <= n.
-std::size_t max_coarse_cells(const EnavConfig& config) noexcept { return config.max_map_cells; }
 
 class StageTimer {
  public:
@@ -30,6 +27,19 @@ class StageTimer {
   double* total_s_;
   double start_s_;
 };
+
+CostsConfig costs_config(const EnavConfig& config) noexcept {
+  CostsConfig costs;
+  costs.costmap = config.costmap;
+  costs.risk = config.risk;
+  costs.memory_poses = config.memory_poses;
+  costs.visit_cost_per_m = config.visit_cost_per_m;
+  costs.visit_radius_m = config.visit_radius_m;
+  costs.memory_failures = config.memory_failures;
+  costs.max_map_cells = config.max_map_cells;
+  costs.max_risk_cells = config.max_risk_cells;
+  return costs;
+}
 
 }  // namespace
 
@@ -50,18 +60,6 @@ Fault validate(const EnavConfig& config) noexcept {
   return {};
 }
 
-namespace {
-
-// The scratch of build_costmap depends on the map's shape; the worst shape of a given area is one
-// cell wide.
-std::size_t max_costmap_scratch(const EnavConfig& config) noexcept {
-  const int longest = static_cast<int>(config.max_map_cells);
-  return std::max(costmap_scratch_doubles(longest, 1, config.costmap.coarsening),
-                  costmap_scratch_doubles(1, longest, config.costmap.coarsening));
-}
-
-}  // namespace
-
 std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
   if (!validate(config).ok()) return 0;
   const PathTreeConfig& tree = config.tree;
@@ -71,20 +69,15 @@ std::size_t EnavPlanner::memory_required(const EnavConfig& config) noexcept {
   const std::size_t steps =
       static_cast<std::size_t>(std::floor(tree.arc_length_m / tree.ace_step_m + 0.5));
   const std::size_t poses = PathTree::kMaxTurnPoses + (turns * arcs + paths) * steps;
-  const std::size_t coarse = max_coarse_cells(config);
-  return Arena::kAlignment + PathTree::memory_required(tree) +
-         Arena::cost<Visit>(size_of(config.memory_poses)) +
-         Arena::cost<Failure>(size_of(config.memory_failures)) + 6 * Arena::cost<float>(coarse) +
-         Arena::cost<std::uint8_t>(coarse) + 2 * Arena::cost<std::int32_t>(coarse) +
-         Arena::cost<double>(max_costmap_scratch(config)) +
-         Arena::cost<float>(config.max_risk_cells) + Arena::cost<Branch>(turns) +
+  return Arena::kAlignment + PathTree::memory_required(tree) + Verdicts::memory_required(poses) +
+         Costs::memory_required(costs_config(config)) + Arena::cost<Branch>(turns) +
          Arena::cost<Branch>(turns * arcs) + Arena::cost<float>(paths) +
          Arena::cost<std::int32_t>(paths) + Arena::cost<OpenPose>(PlanResult::kMaxPathPoses) +
-         Arena::cost<double>(turns * arcs) + Arena::cost<std::uint8_t>(poses);
+         Arena::cost<double>(turns * arcs);
 }
 
 Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* arena) noexcept {
-  checker_ = nullptr;
+  ready_ = false;
   const Fault fault = validate(config);
   if (!fault.ok()) return fault;
   if (checker == nullptr) return {Status::kConfigBad, "checker"};
@@ -94,54 +87,92 @@ Fault EnavPlanner::init(const EnavConfig& config, AceChecker* checker, Arena* ar
     return {Status::kConfigBad, "ace_step_m"};
   }
   config_ = config;
-  const std::size_t coarse = max_coarse_cells(config);
-  // A small block may still find room where a large one before it did not: all are looked at.
-  bool enough = true;
-  const auto take = [arena, &enough](auto** to, std::size_t count) noexcept {
-    *to = arena->take<std::remove_reference_t<decltype(**to)>>(count);
-    enough &= *to != nullptr;
-  };
-  take(&visits_, size_of(config.memory_poses));
-  take(&failures_, size_of(config.memory_failures));
-  take(&costmap_.cost_per_m, coarse);
-  take(&costmap_.tilt_rad, coarse);
-  take(&costmap_.roughness_m, coarse);
-  take(&cost_with_memory_, coarse);
-  take(&beside_zone_, coarse);
-  take(&extra_to_go_, coarse);
-  take(&cost_to_go_, coarse);
-  take(&to_go_scratch_.heap, coarse);
-  take(&to_go_scratch_.position, coarse);
-  take(&scratch_, max_costmap_scratch(config));
-  take(&price_, config.max_risk_cells);
-  take(&turns_, size_of(tree_.turns()));
-  take(&first_ends_, size_of(tree_.first_arcs()));
-  take(&path_cost_, size_of(tree_.paths()));
-  take(&order_, size_of(tree_.paths()));
-  take(&open_, size_of(PlanResult::kMaxPathPoses));
-  take(&short_cost_, size_of(tree_.first_arcs()));
-  take(&verdict_, size_of(tree_.poses()));
+  bool enough = verdicts_.init(size_of(tree_.poses()), checker, arena) == Status::kOk;
+  enough &= costs_.init(costs_config(config), checker->model(), arena) == Status::kOk;
+  enough &= arena->take(size_of(tree_.turns()), &turns_);
+  enough &= arena->take(size_of(tree_.first_arcs()), &first_ends_);
+  enough &= arena->take(size_of(tree_.paths()), &path_cost_);
+  enough &= arena->take(size_of(tree_.paths()), &order_);
+  enough &= arena->take(size_of(PlanResult::kMaxPathPoses), &open_);
+  enough &= arena->take(size_of(tree_.first_arcs()), &short_cost_);
   if (!enough) return {Status::kArenaTooSmall, ""};
-  std::memset(verdict_, 0, size_of(tree_.poses()));
-  for (int i = 0; i < tree_.paths(); ++i) path_cost_[i] = INFINITY;
+  std::fill_n(path_cost_, tree_.paths(), INFINITY);
+  schedule_.init(config.risk_policy);
   arena_used_ = arena->used_bytes();
-  checker_ = checker;
-  outline_ = rover_outline(checker->model());
   reset();
+  ready_ = true;
   return {};
 }
 
 void EnavPlanner::reset() noexcept {
-  visit_count_ = 0;
-  visit_next_ = 0;
-  failure_count_ = 0;
-  failure_next_ = 0;
+  costs_.reset();
+  schedule_.reset();
   last_turn_sign_ = 0;
   resolution_m_ = 0.0;
 }
 
+// ---- one cycle -----------------------------------------------------------------------------------
+
+Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcept {
+  // 1. Refuse a request that cannot be planned on; earlier cycles stay as they are.
+  clear(request, result);
+  result->status = refuse(request);
+  if (result->status != Status::kOk) return result->status;
+  begin(request);
+
+  // 2. At the goal there is nothing to do.
+  if (at_goal(request.pose.x_m, request.pose.y_m)) return finish(Outcome::kGoalReached, result);
+
+  // 3. Take the risk map that is given, or ask the heuristic for one where the schedule says so.
+  RiskView risk;
+  bool has_map = request.risk != nullptr;
+  if (has_map) risk = *request.risk;
+  if (!has_map && schedule_.up_front() && may_ask()) has_map = ask_for_risk(&risk);
+
+  // 4. ACE where the rover stands.
+  const Outcome standing = check_start(result);
+  if (standing != Outcome::kPath) return finish(standing, result);
+
+  // 5. Costs: terrain, visited poses, zones; then the price of the risk.
+  build_costs();
+  if (has_map) use_risk(risk);
+
+  // 6. Cost of every candidate path, and the list of them, the cheapest first.
+  rank();
+
+  // 7. A heuristic on demand: ACE on the cheapest path; where it fails, ask for a map and rank again.
+  if (!costs_.has_risk() && may_ask()) {
+    if (try_paths(1, result)) return finish(Outcome::kPath, result);
+    telemetry_.risk_requested = telemetry_.paths_tried > 0 && !exhausted();
+    if (telemetry_.risk_requested && ask_for_risk(&risk)) {
+      use_risk(risk);
+      rank();
+    }
+  }
+
+  // 8. ACE down the list: the first path that passes is the answer.
+  if (try_paths(tree_.paths(), result)) return finish(Outcome::kPath, result);
+
+  // 9. None passes: the cheapest start of one that does.
+  if (config_.short_paths && try_short_starts(result)) return finish(Outcome::kPath, result);
+  return finish(exhausted() ? Outcome::kBudgetExhausted : Outcome::kNoSafePath, result);
+}
+
+void EnavPlanner::clear(const PlanRequest& request, PlanResult* result) noexcept {
+  // Field by field: the pose list is large and needs no clearing.
+  result->outcome = Outcome::kNoSafePath;
+  result->start_reasons = 0;
+  result->commit = Motion{};
+  result->commit_end = request.pose;
+  result->path_index = -1;
+  result->short_path = false;
+  result->path_cost = 0.0;
+  result->path_pose_count = 0;
+  result->telemetry = Telemetry{};
+}
+
 Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
-  if (checker_ == nullptr) return Status::kNotInitialized;
+  if (!ready_) return Status::kNotInitialized;
   const GridView& map = request.map;
   Status status = validate_geometry(map);
   if (status != Status::kOk) return status;
@@ -174,18 +205,41 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
     return Status::kKeepOutBadShape;
   }
   if (request.risk != nullptr) {
-    status = refuse_risk(*request.risk);
+    status = costs_.check(*request.risk);
     if (status != Status::kOk) return status;
   }
   status = validate(map);
   return status == Status::kOk && guess.z != nullptr ? validate(guess) : status;
 }
 
-Status EnavPlanner::refuse_risk(const RiskView& risk) const noexcept {
-  const Status status = validate(risk);
-  if (status != Status::kOk) return status;
-  const std::size_t cells = size_of(risk.nx) * size_of(risk.ny);
-  return cells > config_.max_risk_cells / size_of(risk.bins) ? Status::kRiskBadShape : Status::kOk;
+void EnavPlanner::begin(const PlanRequest& request) noexcept {
+  request_ = request;
+  resolution_m_ = request.map.resolution_m;
+  telemetry_ = Telemetry{};
+  telemetry_.arena_used_bytes = arena_used_;
+  telemetry_.paths = tree_.paths();
+  work_.begin(request.work_budget);
+  verdicts_.begin(request.map, request.keep_out, request.ace_budget);
+  costs_.begin();
+  listed_ = 0;
+  std::fill_n(path_cost_, tree_.paths(), INFINITY);
+}
+
+Status EnavPlanner::finish(Outcome outcome, PlanResult* result) noexcept {
+  result->outcome = outcome;
+  telemetry_.ace_evaluations = verdicts_.evaluations();
+  telemetry_.overthink = telemetry_.ace_evaluations > config_.overthink_evaluations;
+  telemetry_.work = work_.used();
+  telemetry_.work_exhausted = work_.spent();
+  std::copy_n(verdicts_.rejects(), kReasonCount, telemetry_.rejects);
+  result->telemetry = telemetry_;
+  MLNAV_ASSERT(telemetry_.ace_floor <= telemetry_.ace_evaluations);
+  MLNAV_ASSERT(telemetry_.paths_tried <= telemetry_.paths_finite);
+  MLNAV_ASSERT(request_.ace_budget < 0 || telemetry_.ace_evaluations <= request_.ace_budget);
+  MLNAV_ASSERT(request_.work_budget < 0 || telemetry_.work <= request_.work_budget);
+  schedule_.end_cycle(telemetry_.risk_used &&
+                      (telemetry_.risk_requested || telemetry_.paths_tried > 1));
+  return result->status;
 }
 
 bool EnavPlanner::at_goal(double x_m, double y_m) const noexcept {
@@ -194,195 +248,95 @@ bool EnavPlanner::at_goal(double x_m, double y_m) const noexcept {
   return dx * dx + dy * dy <= request_.goal_tolerance_m * request_.goal_tolerance_m;
 }
 
-Status EnavPlanner::plan(const PlanRequest& request, PlanResult* result) noexcept {
-  // Field by field: the pose list is large and needs no clearing.
-  result->outcome = Outcome::kNoSafePath;
-  result->start_reasons = 0;
-  result->commit = Motion{};
-  result->commit_end = request.pose;
-  result->path_index = -1;
-  result->short_path = false;
-  result->path_cost = 0.0;
-  result->path_pose_count = 0;
-  result->telemetry = Telemetry{};
-  result->status = refuse(request);
-  if (result->status != Status::kOk) return result->status;
+Outcome EnavPlanner::check_start(PlanResult* result) noexcept {
+  costs_.add_visit(request_.pose);
+  const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageAce]);
+  result->status = verdicts_.set_map();
+  if (result->status != Status::kOk) return Outcome::kNoSafePath;
+  if (request_.ace_budget == 0) return Outcome::kBudgetExhausted;
+  result->start_reasons =
+      verdicts_.check_start(Stance{request_.pose, request_.standing_curvature_per_m});
+  return result->start_reasons == 0 ? Outcome::kPath : Outcome::kStartUnsafe;
+}
 
-  request_ = request;
-  ++cycle_;
-  resolution_m_ = request.map.resolution_m;
-  has_risk_ = false;
-  budget_spent_ = false;
-  Telemetry& telemetry = result->telemetry;
-  telemetry.arena_used_bytes = arena_used_;
-  telemetry.paths = tree_.paths();
-  for (int i = 0; i < tree_.paths(); ++i) path_cost_[i] = INFINITY;
-  std::memset(verdict_, kNotEvaluated, size_of(tree_.poses()));
+void EnavPlanner::build_costs() noexcept {
+  const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageCostmap]);
+  costs_.build(request_.cost_map.z != nullptr ? request_.cost_map : request_.map,
+               request_.keep_out);
+}
 
-  if (at_goal(request.pose.x_m, request.pose.y_m)) {
-    result->outcome = Outcome::kGoalReached;
-    return Status::kOk;
-  }
-  remember(request.pose);
+bool EnavPlanner::may_ask() const noexcept {
+  return request_.risk_source.fill != nullptr && config_.max_risk_cells > 0 &&
+         !telemetry_.risk_asked;
+}
 
+bool EnavPlanner::ask_for_risk(RiskView* risk) noexcept {
+  telemetry_.risk_asked = true;
+  telemetry_.evaluations_before_risk = verdicts_.evaluations();
+  bool filled;
   {
-    const StageTimer timer(request.clock, &telemetry.stage_s[kStageAce]);
-    result->status = checker_->set_map(request.map);
-    if (result->status != Status::kOk) return result->status;
-    if (request.ace_budget == 0) {
-      result->outcome = Outcome::kBudgetExhausted;
-      return Status::kOk;
-    }
-    Reasons reasons = 0;
-    if (touches(request.keep_out, request.map, request.pose, outline_)) {
-      reasons = kKeepOutZone;
-    } else {
-      ++telemetry.ace_evaluations;
-      const Stance start{request.pose, request.standing_curvature_per_m};
-      if (!checker_->is_safe(start, &reasons) && reasons == 0) reasons = kBadPose;
-    }
-    if (reasons != 0) {
-      for (int bit = 0; bit < kReasonCount; ++bit) telemetry.rejects[bit] += (reasons >> bit) & 1;
-      result->start_reasons = reasons;
-      result->outcome = Outcome::kStartUnsafe;
-      return Status::kOk;
-    }
+    const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageHeuristic]);
+    filled = request_.risk_source.fill(request_.risk_source.context, risk);
   }
-  build_costs(&telemetry);
-  if (request.risk != nullptr) use_risk(*request.risk, &telemetry);
-  rank(&telemetry);
-  choose(result);
-  telemetry.overthink = telemetry.ace_evaluations > config_.overthink_evaluations;
-  return Status::kOk;
+  telemetry_.risk_refused = !filled || costs_.check(*risk) != Status::kOk;
+  return !telemetry_.risk_refused;
 }
 
-// ---- costs ---------------------------------------------------------------------------------------
-
-void EnavPlanner::remember(const Pose2& pose) noexcept {
-  if (config_.memory_poses == 0) return;
-  visits_[visit_next_] = {pose.x_m, pose.y_m};
-  visit_next_ = (visit_next_ + 1) % config_.memory_poses;
-  if (visit_count_ < config_.memory_poses) ++visit_count_;
-}
-
-// Where the rover has been costs more: dithering in a pocket fills the pocket until leaving is cheaper.
-void EnavPlanner::add_visits() noexcept {
-  const CoarseGrid& grid = costmap_.grid;
-  const double radius = config_.visit_radius_m / grid.resolution_m;
-  for (int i = 0; i < visit_count_; ++i) {
-    const double cx = (visits_[i].x_m - grid.origin_x_m) / grid.resolution_m;
-    const double cy = (visits_[i].y_m - grid.origin_y_m) / grid.resolution_m;
-    // Clamped as doubles: the map may have moved far away from an old visit.
-    const int x0 = static_cast<int>(std::clamp(std::ceil(cx - radius), 0.0, grid.nx * 1.0));
-    const int x1 = static_cast<int>(std::clamp(std::floor(cx + radius), -1.0, grid.nx - 1.0));
-    const int y0 = static_cast<int>(std::clamp(std::ceil(cy - radius), 0.0, grid.ny * 1.0));
-    const int y1 = static_cast<int>(std::clamp(std::floor(cy + radius), -1.0, grid.ny - 1.0));
-    for (int y = y0; y <= y1; ++y) {
-      for (int x = x0; x <= x1; ++x) {
-        const double dx = x - cx;
-        const double dy = y - cy;
-        if (dx * dx + dy * dy > radius * radius) continue;
-        cost_with_memory_[y * grid.nx + x] += static_cast<float>(config_.visit_cost_per_m);
-      }
-    }
-  }
-}
-
-void EnavPlanner::build_costs(Telemetry* telemetry) noexcept {
-  const StageTimer timer(request_.clock, &telemetry->stage_s[kStageCostmap]);
-  const GridView& heights = request_.cost_map.z != nullptr ? request_.cost_map : request_.map;
-  build_costmap(heights, request_.keep_out.cells, config_.costmap, scratch_, &costmap_);
-  const int cells = costmap_.grid.cells();
-  for (int i = 0; i < cells; ++i) cost_with_memory_[i] = costmap_.cost_per_m[i];
-  add_visits();
-  add_zone_margin();
-}
-
-// Per metre where the rover's origin has no room beside a zone. Cost-to-go then leads round gaps that are too
-// narrow. It is not infinite: cells are coarse, and a start, a goal or the only way may lie just beside a zone.
-constexpr float kBesideZone_per_m = 20.0F;
-
-void EnavPlanner::add_zone_margin() noexcept {
-  const CoarseGrid& grid = costmap_.grid;
-  std::memset(beside_zone_, 0, size_of(grid.cells()));
-  const KeepOutMask& zones = request_.keep_out;
-  if (zones.cells == nullptr) return;
-  const int k = config_.costmap.coarsening;
-  const double radius = outline_.inscribed_m() / grid.resolution_m;
-  const int reach = static_cast<int>(std::min(radius, 1.0 * std::max(grid.nx, grid.ny)));
-  int last = -1;  // a coarse cell holds many cells: most of them are done already
-  for (int iy = 0; iy < zones.ny; ++iy) {
-    const std::uint8_t* const row = zones.cells + size_of(iy) * size_of(zones.nx);
-    for (int ix = 0; ix < zones.nx; ++ix) {
-      if (row[ix] == 0) continue;
-      const int cx = ix / k;
-      const int cy = iy / k;
-      const int cell = cy * grid.nx + cx;
-      constexpr std::uint8_t kSpread = 2;
-      if (cell == last || beside_zone_[cell] == kSpread) continue;
-      last = cell;
-      for (int y = std::max(cy - reach, 0); y <= std::min(cy + reach, grid.ny - 1); ++y) {
-        for (int x = std::max(cx - reach, 0); x <= std::min(cx + reach, grid.nx - 1); ++x) {
-          const double dx = x - cx;
-          const double dy = y - cy;
-          std::uint8_t& beside = beside_zone_[y * grid.nx + x];
-          if (beside == 0 && dx * dx + dy * dy <= radius * radius) beside = 1;
-        }
-      }
-      beside_zone_[cell] = kSpread;
-    }
-  }
-  for (int i = 0; i < grid.cells(); ++i) {
-    if (beside_zone_[i] != 0) cost_with_memory_[i] += kBesideZone_per_m;
-  }
-}
-
-void EnavPlanner::use_risk(const RiskView& risk, Telemetry* telemetry) noexcept {
-  const StageTimer timer(request_.clock, &telemetry->stage_s[kStageRisk]);
-  telemetry->risk_used = has_risk_ = true;
-  risk_ = risk;
-  price_risk(risk_, price_);
-  for (int i = 0; i < failure_count_; ++i) {
-    const Failure& failure = failures_[i];
-    if (failure.only_in == kEver || failure.only_in == cycle_) {
-      raise_price(risk_, price_, failure.pose, config_.risk.fail_price);
-    }
-  }
-  coarse_price(risk_, price_, costmap_.grid, extra_to_go_);
-  const float weight = static_cast<float>(config_.risk.weight_per_m * config_.risk.to_go_fraction);
-  const int cells = costmap_.grid.cells();
-  for (int i = 0; i < cells; ++i) extra_to_go_[i] *= weight;
-}
-
-// What lies beyond the map is taken to cost what the map costs on average: were it cheaper, the nearest
-// way off the map would beat the way to the goal, and the more so the more risk or slope adds inside.
-double EnavPlanner::typical_cost_per_m() const noexcept {
-  double sum = 0.0;
-  int count = 0;
-  for (int i = 0; i < costmap_.grid.cells(); ++i) {
-    double cost = static_cast<double>(cost_with_memory_[i]);
-    if (has_risk_) cost += static_cast<double>(extra_to_go_[i]);
-    if (!std::isfinite(cost) || beside_zone_[i] != 0) continue;
-    sum += cost;
-    ++count;
-  }
-  return count > 0 ? sum / count : 1.0;
+void EnavPlanner::use_risk(const RiskView& risk) noexcept {
+  const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageRisk]);
+  telemetry_.risk_used = true;
+  costs_.use_risk(risk);
 }
 
 // ---- ranking -------------------------------------------------------------------------------------
 
-// Cost per metre at a pose; +inf outside the costmap.
-double EnavPlanner::cost_at(double x_m, double y_m, double heading_rad) const noexcept {
-  const CoarseGrid& grid = costmap_.grid;
-  const double gx = (x_m - grid.origin_x_m) / grid.resolution_m + 0.5;
-  const double gy = (y_m - grid.origin_y_m) / grid.resolution_m + 0.5;
-  if (!(gx >= 0.0 && gy >= 0.0 && gx < grid.nx && gy < grid.ny)) return INFINITY;
-  const int cell = static_cast<int>(gy) * grid.nx + static_cast<int>(gx);
-  double cost = static_cast<double>(cost_with_memory_[cell]);
-  if (has_risk_) {
-    cost += config_.risk.weight_per_m * sample_price(risk_, price_, x_m, y_m, heading_rad);
+void EnavPlanner::rank() noexcept {
+  {
+    const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageCostToGo]);
+    costs_.solve(request_.goal);
   }
-  return cost;
+  const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageRank]);
+  cost_paths();
+  // A heap: most cycles take only its first few.
+  std::make_heap(order_, order_ + listed_,
+                 [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); });
+  telemetry_.paths_finite = listed_;
+  telemetry_.paths_tried = 0;
+}
+
+bool EnavPlanner::costs_more(int path, int than) const noexcept {
+  return path_cost_[path] > path_cost_[than] ||
+         (path_cost_[path] == path_cost_[than] && path > than);
+}
+
+void EnavPlanner::cost_paths() noexcept {
+  const int arcs = tree_.curvatures();
+  listed_ = 0;
+  for (int t = 0; t < tree_.turns(); ++t) {
+    const double heading = request_.pose.heading_rad + config_.tree.turn_rad[t];
+    const SinCos h = det_sincos(heading);
+    turns_[t] = {request_.pose.x_m, request_.pose.y_m, heading, h.sin, h.cos};
+    for (int a = 0; a < arcs; ++a) {
+      if (!work_.spend(std::int64_t{1 + arcs} * tree_.poses_per_arc())) return;
+      bool reached_goal = false;
+      const double first = turn_cost(t) + arc_cost(turns_[t], a, &reached_goal);
+      const Branch end = branch_end(turns_[t], a);
+      first_ends_[t * arcs + a] = end;
+      for (int b = 0; b < arcs; ++b) {
+        const int path = (t * arcs + a) * arcs + b;
+        path_cost_[path] = path_cost_from(end, b, first, reached_goal);
+        if (path_cost_[path] < INFINITY) order_[listed_++] = path;
+      }
+    }
+  }
+}
+
+double EnavPlanner::turn_cost(int turn) const noexcept {
+  const double angle = config_.tree.turn_rad[turn];
+  if (angle == 0.0) return 0.0;
+  const int sign = angle > 0.0 ? 1 : -1;
+  const double flip = sign * last_turn_sign_ < 0 ? config_.flip_cost : 0.0;
+  return config_.turn_cost + config_.turn_cost_per_rad * std::fabs(angle) + flip;
 }
 
 double EnavPlanner::arc_cost(const Branch& from, int arc, bool* reached_goal) const noexcept {
@@ -391,7 +345,7 @@ double EnavPlanner::arc_cost(const Branch& from, int arc, bool* reached_goal) co
   for (int i = 0; i < tree_.poses_per_arc(); ++i) {
     const double x = from.x_m + (from.cos * poses[i].x_m - from.sin * poses[i].y_m);
     const double y = from.y_m + (from.sin * poses[i].x_m + from.cos * poses[i].y_m);
-    sum += cost_at(x, y, from.heading_rad + poses[i].turned_rad);
+    sum += costs_.at(x, y, from.heading_rad + poses[i].turned_rad);
     if (at_goal(x, y)) {
       *reached_goal = true;
       break;
@@ -407,35 +361,6 @@ EnavPlanner::Branch EnavPlanner::branch_end(const Branch& from, int arc) const n
           from.sin * p.cos + from.cos * p.sin, from.cos * p.cos - from.sin * p.sin};
 }
 
-double EnavPlanner::turn_cost(int turn) const noexcept {
-  const double angle = config_.tree.turn_rad[turn];
-  if (angle == 0.0) return 0.0;
-  const int sign = angle > 0.0 ? 1 : -1;
-  const double flip = sign * last_turn_sign_ < 0 ? config_.flip_cost : 0.0;
-  return config_.turn_cost + config_.turn_cost_per_rad * std::fabs(angle) + flip;
-}
-
-void EnavPlanner::rank(Telemetry* telemetry) noexcept {
-  {
-    const StageTimer timer(request_.clock, &telemetry->stage_s[kStageCostToGo]);
-    solve_cost_to_go(costmap_.grid, cost_with_memory_, has_risk_ ? extra_to_go_ : nullptr,
-                     request_.goal, typical_cost_per_m(), to_go_scratch_, cost_to_go_);
-  }
-  const StageTimer timer(request_.clock, &telemetry->stage_s[kStageRank]);
-  cost_paths(telemetry);
-  // A heap: most cycles take only its first few.
-  listed_ = telemetry->paths_finite;
-  std::make_heap(order_, order_ + listed_,
-                 [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); });
-  telemetry->paths_tried = 0;
-}
-
-bool EnavPlanner::costs_more(int path, int than) const noexcept {
-  return path_cost_[path] > path_cost_[than] ||
-         (path_cost_[path] == path_cost_[than] && path > than);
-}
-
-// Cost of a path whose turn and first arc, ending at `end`, cost `first` and may have reached the goal.
 float EnavPlanner::path_cost_from(const Branch& end, int second_arc, double first,
                                   bool reached_goal) const noexcept {
   double cost = first;
@@ -444,66 +369,79 @@ float EnavPlanner::path_cost_from(const Branch& end, int second_arc, double firs
     cost += arc_cost(end, second_arc, &reached);
     if (!reached && std::isfinite(cost)) {
       const Branch last = branch_end(end, second_arc);
-      cost += sample_cost_to_go(costmap_.grid, cost_to_go_, last.x_m, last.y_m);
+      cost += costs_.to_go(last.x_m, last.y_m);
     }
   }
   return static_cast<float>(cost);
 }
 
-void EnavPlanner::cost_paths(Telemetry* telemetry) noexcept {
-  const int arcs = tree_.curvatures();
-  int ranked = 0;
-  for (int t = 0; t < tree_.turns(); ++t) {
-    const double turn = config_.tree.turn_rad[t];
-    const double heading = request_.pose.heading_rad + turn;
-    const SinCos h = det_sincos(heading);
-    turns_[t] = {request_.pose.x_m, request_.pose.y_m, heading, h.sin, h.cos};
-    for (int a = 0; a < arcs; ++a) {
-      bool done = false;
-      const double first = turn_cost(t) + arc_cost(turns_[t], a, &done);
-      const Branch end = branch_end(turns_[t], a);
-      first_ends_[t * arcs + a] = end;
-      for (int b = 0; b < arcs; ++b) {
-        const int path = (t * arcs + a) * arcs + b;
-        path_cost_[path] = path_cost_from(end, b, first, done);
-        if (path_cost_[path] < INFINITY) order_[ranked++] = path;
-      }
-    }
+// Failures since the ranking may have raised the price along the path. A path that holds a failed pose stays as it
+// is: it is dropped at once.
+bool EnavPlanner::refresh_cost(int path) noexcept {
+  if (!work_.spend(path_length(turn_of(path)) + 2 * tree_.poses_per_arc())) return false;
+  std::int32_t ids[PlanResult::kMaxPathPoses];
+  const int count = path_pose_ids(path, ids);
+  for (int i = 0; i < count; ++i) {
+    if (verdicts_.of(ids[i]) == Verdict::kFailed) return false;
   }
-  telemetry->paths_finite = ranked;
+  const int arcs = tree_.curvatures();
+  const int first_arc = path / arcs;
+  bool reached_goal = false;
+  const double first = turn_cost(first_arc / arcs) +
+                       arc_cost(turns_[first_arc / arcs], first_arc % arcs, &reached_goal);
+  const float cost = path_cost_from(first_ends_[first_arc], path % arcs, first, reached_goal);
+  if (!(cost > path_cost_[path])) return false;
+  path_cost_[path] = cost;
+  return true;
 }
 
-// ---- ACE -----------------------------------------------------------------------------------------
+// ---- poses of candidates -------------------------------------------------------------------------
+
+EnavPlanner::OnArc EnavPlanner::on_arc(int pose_id) const noexcept {
+  MLNAV_ASSERT(pose_id >= tree_.turn_poses() && pose_id < tree_.poses());
+  const int steps = tree_.poses_per_arc();
+  const int arcs = tree_.curvatures();
+  const int arc_pose = pose_id - tree_.turn_poses();
+  int branch = arc_pose / steps;
+  const bool second = branch >= tree_.first_arcs();
+  if (second) branch -= tree_.first_arcs();
+  const Branch* const from = second ? first_ends_ : turns_;
+  return {from + branch / arcs, branch % arcs, arc_pose % steps};
+}
 
 Pose2 EnavPlanner::pose_of(int pose_id) const noexcept {
   if (pose_id < tree_.turn_poses()) {
     return {request_.pose.x_m, request_.pose.y_m,
             request_.pose.heading_rad + tree_.turn_pose_angle_rad(pose_id)};
   }
-  const int steps = tree_.poses_per_arc();
-  const int arc_pose = pose_id - tree_.turn_poses();
-  int branch = arc_pose / steps;
-  const int step = arc_pose % steps;
-  const bool second = branch >= tree_.first_arcs();
-  if (second) branch -= tree_.first_arcs();
-  const int arcs = tree_.curvatures();
-  const Branch& from = second ? first_ends_[branch / arcs] : turns_[branch / arcs];
-  const PathTree::ArcPose& p = tree_.arc(branch % arcs)[step];
+  const OnArc at = on_arc(pose_id);
+  const Branch& from = *at.from;
+  const PathTree::ArcPose& p = tree_.arc(at.arc)[at.step];
   return {from.x_m + (from.cos * p.x_m - from.sin * p.y_m),
           from.y_m + (from.sin * p.x_m + from.cos * p.y_m), from.heading_rad + p.turned_rad};
 }
 
 Stance EnavPlanner::stance_of(int pose_id) const noexcept {
   if (pose_id < tree_.turn_poses()) {
-    return {pose_of(pose_id), std::numeric_limits<double>::infinity()};  // turning in place
+    return Stance{pose_of(pose_id), std::numeric_limits<double>::infinity()};  // turning in place
   }
-  const int branch = (pose_id - tree_.turn_poses()) / tree_.poses_per_arc();
-  const bool second = branch >= tree_.first_arcs();
-  const int arc = (second ? branch - tree_.first_arcs() : branch) % tree_.curvatures();
-  return {pose_of(pose_id), config_.tree.curvature_per_m[arc]};
+  return Stance{pose_of(pose_id), config_.tree.curvature_per_m[on_arc(pose_id).arc]};
+}
+
+Approach EnavPlanner::approach_to(int pose_id) const noexcept {
+  if (pose_id < tree_.turn_poses()) {
+    const double to = tree_.turn_pose_angle_rad(pose_id);
+    const double before = pose_id > 0 ? tree_.turn_pose_angle_rad(pose_id - 1) : 0.0;
+    const double from = before * to > 0.0 ? before : 0.0;  // the first on its side: from the start
+    return {request_.pose, 0.5 * (from + to), to - from};
+  }
+  const OnArc at = on_arc(pose_id);
+  const double length = config_.tree.ace_step_m;
+  return {{at.from->x_m, at.from->y_m, at.from->heading_rad}, (at.step + 0.5) * length, length};
 }
 
 int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {
+  MLNAV_ASSERT(path >= 0 && path < tree_.paths());
   const int arcs = tree_.curvatures();
   const int first_arc = path / arcs;
   const int turn = first_arc / arcs;
@@ -522,58 +460,32 @@ int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {
   return count;
 }
 
-bool EnavPlanner::enters_zone(int pose_id) const noexcept {
-  if (request_.keep_out.cells == nullptr) return false;
-  const Pose2& start = request_.pose;
-  if (pose_id < tree_.turn_poses()) {
-    const double to = tree_.turn_pose_angle_rad(pose_id);
-    const double before = pose_id > 0 ? tree_.turn_pose_angle_rad(pose_id - 1) : 0.0;
-    const double from = before * to > 0.0 ? before : 0.0;  // the first on its side: from the start
-    return touches(request_.keep_out, request_.map,
-                   {start.x_m, start.y_m, start.heading_rad + 0.5 * (from + to)},
-                   swept_by_turn(outline_, to - from));
-  }
-  const int steps = tree_.poses_per_arc();
-  int branch = (pose_id - tree_.turn_poses()) / steps;
-  const int step = (pose_id - tree_.turn_poses()) % steps;
-  const bool second = branch >= tree_.first_arcs();
-  if (second) branch -= tree_.first_arcs();
-  const int arcs = tree_.curvatures();
-  const Branch& from = second ? first_ends_[branch / arcs] : turns_[branch / arcs];
-  const double curvature = config_.tree.curvature_per_m[branch % arcs];
-  const double length = config_.tree.ace_step_m;
-  return touches(
-      request_.keep_out, request_.map,
-      along_arc(Pose2{from.x_m, from.y_m, from.heading_rad}, curvature, (step + 0.5) * length),
-      swept_by_arc(outline_, curvature, length));
-}
-
-EnavPlanner::Verdict EnavPlanner::path_verdict(int path) const noexcept {
+Verdict EnavPlanner::path_verdict(int path) const noexcept {
   std::int32_t ids[PlanResult::kMaxPathPoses];
   const int count = path_pose_ids(path, ids);
   const int needed = needed_poses(path, count);
   bool open = false;
   for (int i = 0; i < count; ++i) {
-    if (rules_out(ids[i], i, needed)) return kFailed;
-    open |= verdict_[ids[i]] == kNotEvaluated;
+    if (rules_out(ids[i], i, needed)) return Verdict::kFailed;
+    open |= verdicts_.of(ids[i]) == Verdict::kNotEvaluated;
   }
-  return open ? kNotEvaluated : kPassed;
+  return open ? Verdict::kNotEvaluated : Verdict::kPassed;
 }
 
-// Arc that has to be seen, in commitments: this one and the next. A rover that saw no more than what it drives
-// would drive up against a hole, and find itself unable to leave. With 1 a quarter of traverses with stereo ended so
-// (20 of 80), with 2 fewer (6 of 160); 3 takes half as many evaluations again. It counts after a turn too: a rover that turned towards
-// ground it cannot enter would turn back, for ever.
+// Length of arc that has to be seen, in commitments: this one and the next. A rover that had seen no more than it
+// drives would drive up to a hole and be unable to leave. With 1, a quarter of the traverses with stereo ended so (20 of
+// 80); with 2, fewer (6 of 160); 3 takes half as many evaluations again. It counts after a turn too: a rover that
+// turned towards ground it cannot enter would turn back, for ever.
 constexpr double kSeenCommitments = 2.0;
 
 int EnavPlanner::needed_poses(int path, int count) const noexcept {
-  const int turning = tree_.turn_pose_count(path / (tree_.curvatures() * tree_.curvatures()));
+  const int turning = tree_.turn_pose_count(turn_of(path));
   const double steps = kSeenCommitments * config_.commit_length_m / config_.tree.ace_step_m;
   return std::min(count, turning + static_cast<int>(std::floor(steps + 0.5)));
 }
 
 int EnavPlanner::committed_poses(int path, const std::int32_t* ids, int count) const noexcept {
-  const int turning = tree_.turn_pose_count(path / (tree_.curvatures() * tree_.curvatures()));
+  const int turning = tree_.turn_pose_count(turn_of(path));
   if (turning == 0) {
     const double steps = config_.commit_length_m / config_.tree.ace_step_m;
     return std::min(count, static_cast<int>(std::floor(steps + 0.5)));
@@ -588,46 +500,37 @@ int EnavPlanner::committed_poses(int path, const std::int32_t* ids, int count) c
   return committed;
 }
 
-bool EnavPlanner::pose_passes(int pose_id, Telemetry* telemetry) noexcept {
-  if (verdict_[pose_id] != kNotEvaluated) return verdict_[pose_id] == kPassed;
-  Reasons reasons = 0;
-  if (enters_zone(pose_id)) {
-    reasons = kKeepOutZone;
-  } else {
-    if (request_.ace_budget >= 0 && telemetry->ace_evaluations >= request_.ace_budget) {
-      budget_spent_ = true;
-      return false;
-    }
-    ++telemetry->ace_evaluations;
-    if (!checker_->is_safe(stance_of(pose_id), &reasons) && reasons == 0)
-      reasons = kBadPose;  // never trust silence
+// ---- ACE -----------------------------------------------------------------------------------------
+
+bool EnavPlanner::pose_passes(int pose_id) noexcept {
+  Verdict verdict = verdicts_.of(pose_id);
+  if (verdict == Verdict::kNotEvaluated) {
+    verdict = verdicts_.evaluate(pose_id, stance_of(pose_id), approach_to(pose_id));
   }
-  verdict_[pose_id] = reasons == 0 ? kPassed : reasons == kUnknown ? kUnseen : kFailed;
-  last_reasons_ = reasons;
-  for (int bit = 0; bit < kReasonCount; ++bit) telemetry->rejects[bit] += (reasons >> bit) & 1;
-  return reasons == 0;
+  return verdict == Verdict::kPassed;
 }
 
-// A pose before the second arc stands in many candidates: its failure is worth more than that of a pose
-// in one alone. 4 of the 11 of the usual tree measured best; 1 and 11 cost more evaluations.
+// A pose before the second arc is part of many candidates: its failure is worth more than that of a pose in
+// one alone. 4, of the 11 of the usual tree, measured best; 1 and 11 cost more evaluations.
 constexpr double kSharedFirst = 4.0;
 
 // Order does not affect safety: no pose may rule the path out, and those before the first unseen one have
-// passed. Poses beyond that one are asked for as well: a hazard that is known there is a reason to go elsewhere.
-bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
+// passed. Poses beyond that one are checked as well: a known hazard there is a reason to go elsewhere.
+bool EnavPlanner::path_passes(int path) noexcept {
+  if (!work_.spend(path_length(turn_of(path)))) return false;
   std::int32_t ids[PlanResult::kMaxPathPoses];
   const int count = path_pose_ids(path, ids);
   const int needed = needed_poses(path, count);
   for (int i = 0; i < count; ++i) {
     if (rules_out(ids[i], i, needed)) return false;
   }
-  const auto stays = [this, telemetry](int id, int place, int least) {
-    return pose_passes(id, telemetry) || (verdict_[id] == kUnseen && !rules_out(id, place, least));
+  const auto stays = [this](int id, int place, int least) {
+    return pose_passes(id) ||
+           (verdicts_.of(id) == Verdict::kUnseen && !rules_out(id, place, least));
   };
-  // While a map may still be asked for, what the costmap says is the best guess there is of where the
-  // cheapest path fails; the sooner it does, the less was in vain.
-  const bool may_ask = request_.risk_source.fill != nullptr && !telemetry->risk_requested;
-  if (!config_.riskiest_first || !(has_risk_ || may_ask)) {
+  // While a map may still be asked for, the costmap is the best guess of where the cheapest path fails; the
+  // sooner it does, the fewer evaluations were in vain.
+  if (!config_.riskiest_first || !(costs_.has_risk() || may_ask())) {
     for (int i = 0; i < count; ++i) {
       if (!stays(ids[i], i, needed)) return false;
     }
@@ -635,105 +538,44 @@ bool EnavPlanner::path_passes(int path, Telemetry* telemetry) noexcept {
   }
   OpenPose* end = open_;
   for (int i = 0; i < count; ++i) {
-    if (verdict_[ids[i]] != kNotEvaluated) continue;
-    const Pose2 pose = pose_of(ids[i]);
-    const double price = has_risk_
-                             ? sample_price(risk_, price_, pose.x_m, pose.y_m, pose.heading_rad)
-                             : cost_at(pose.x_m, pose.y_m, pose.heading_rad);
-    *end++ = {ids[i] < tree_.second_arc_pose(0) ? kSharedFirst * price : price, ids[i], i};
+    if (verdicts_.of(ids[i]) != Verdict::kNotEvaluated) continue;
+    const double suspicion = costs_.suspicion(pose_of(ids[i]));
+    const bool shared = ids[i] < tree_.second_arc_pose(0);
+    *end++ = {shared ? kSharedFirst * suspicion : suspicion, ids[i], i};
   }
   // Ids grow along a path.
   const auto later = [](const OpenPose& a, const OpenPose& b) {
-    return a.price < b.price || (a.price == b.price && a.id > b.id);
+    return a.suspicion < b.suspicion || (a.suspicion == b.suspicion && a.id > b.id);
   };
   std::make_heap(open_, end, later);
   while (end != open_) {
     std::pop_heap(open_, end, later);
     --end;
+    MLNAV_ASSERT(end == open_ || !later(*end, *open_));
     if (stays(end->id, end->place, needed)) continue;
-    if (!budget_spent_) learn_failure(pose_of(end->id));  // else it has no verdict
+    // Without a verdict the budget is spent, and nothing was learnt.
+    if (!verdicts_.budget_spent()) costs_.add_failure(pose_of(end->id), verdicts_.last_reasons());
     return false;
   }
   return true;
 }
 
-// One failure says more about the poses beside it than the map did, in the cycles to come as well: the
-// ground ahead of the rover is the same. But what failed for want of sight may be seen from elsewhere, and a
-// zone's edge says nothing about the ground: those are of this cycle alone.
-void EnavPlanner::learn_failure(const Pose2& pose) noexcept {
-  if (has_risk_) raise_price(risk_, price_, pose, config_.risk.fail_price);
-  if (config_.memory_failures == 0) return;
-  constexpr unsigned kNotOfTheGround = kUnknown | kBorder | kKeepOutZone;
-  failures_[failure_next_] = {pose, (last_reasons_ & ~kNotOfTheGround) == 0 ? cycle_ : kEver};
-  failure_next_ = (failure_next_ + 1) % config_.memory_failures;
-  if (failure_count_ < config_.memory_failures) ++failure_count_;
-}
-
-// True when there is a map now, and it is priced.
-bool EnavPlanner::ask_for_risk(Telemetry* telemetry) noexcept {
-  telemetry->risk_requested = true;
-  telemetry->evaluations_before_risk = telemetry->ace_evaluations;
-  RiskView risk;
-  bool filled;
-  {
-    const StageTimer timer(request_.clock, &telemetry->stage_s[kStageHeuristic]);
-    filled = request_.risk_source.fill(request_.risk_source.context, &risk);
-  }
-  telemetry->risk_refused = !filled || refuse_risk(risk) != Status::kOk;
-  if (!telemetry->risk_refused) use_risk(risk, telemetry);
-  return !telemetry->risk_refused;
-}
-
-void EnavPlanner::choose(PlanResult* result) noexcept {
-  Telemetry& telemetry = result->telemetry;
-  const bool may_ask = !has_risk_ && request_.risk_source.fill != nullptr;
-  if (may_ask) {
-    if (search(1, result)) return;
-    if (telemetry.paths_tried > 0 && !budget_spent_ && ask_for_risk(&telemetry)) rank(&telemetry);
-  }
-  if (!budget_spent_) {
-    if (search(tree_.paths(), result)) return;
-    if (!budget_spent_ && config_.short_paths && search_short(result)) return;
-  }
-  result->outcome = budget_spent_ ? Outcome::kBudgetExhausted : Outcome::kNoSafePath;
-}
-
-// Whether verdicts since the ranking made a path dearer; its cost is the new one then. A path that holds a
-// failed pose stays as it is: it is dropped at once.
-bool EnavPlanner::grew(int path) noexcept {
-  std::int32_t ids[PlanResult::kMaxPathPoses];
-  const int count = path_pose_ids(path, ids);
-  for (int i = 0; i < count; ++i) {
-    if (verdict_[ids[i]] == kFailed) return false;
-  }
-  const int arcs = tree_.curvatures();
-  const int first_arc = path / arcs;
-  bool done = false;
-  const double first =
-      turn_cost(first_arc / arcs) + arc_cost(turns_[first_arc / arcs], first_arc % arcs, &done);
-  const float cost = path_cost_from(first_ends_[first_arc], path % arcs, first, done);
-  if (!(cost > path_cost_[path])) return false;
-  path_cost_[path] = cost;
-  return true;
-}
-
-bool EnavPlanner::search(int most, PlanResult* result) noexcept {
-  Telemetry& telemetry = result->telemetry;
-  const StageTimer timer(request_.clock, &telemetry.stage_s[kStageAce]);
-  for (; most > 0 && listed_ > 0 && !budget_spent_; --most) {
-    std::pop_heap(order_, order_ + listed_,
-                  [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); });
+bool EnavPlanner::try_paths(int most, PlanResult* result) noexcept {
+  const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageAce]);
+  const auto later = [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); };
+  for (; most > 0 && listed_ > 0 && !exhausted(); --most) {
+    std::pop_heap(order_, order_ + listed_, later);
     const int path = order_[--listed_];
-    if (has_risk_ && config_.risk.fail_price > 0.0 && grew(path)) {
+    MLNAV_ASSERT(listed_ == 0 || !costs_more(path, order_[0]));
+    if (costs_.has_risk() && config_.risk.fail_price > 0.0 && refresh_cost(path)) {
       order_[listed_++] = path;
-      std::push_heap(order_, order_ + listed_,
-                     [this](std::int32_t a, std::int32_t b) { return costs_more(a, b); });
+      std::push_heap(order_, order_ + listed_, later);
       ++most;
       continue;
     }
-    ++telemetry.paths_tried;
-    if (!path_passes(path, &telemetry)) continue;
-    telemetry.chosen_rank = telemetry.paths_tried - 1;
+    ++telemetry_.paths_tried;
+    if (!path_passes(path)) continue;
+    telemetry_.chosen_rank = telemetry_.paths_tried - 1;
     accept(path, PlanResult::kMaxPathPoses, result);
     return true;
   }
@@ -750,9 +592,10 @@ EnavPlanner::ShortStart EnavPlanner::short_start(int first_arc) const noexcept {
   const float* costs = path_cost_ + first_arc * arcs;
   if (!std::any_of(costs, costs + arcs, [](float cost) { return cost < INFINITY; })) return none;
   const auto may_pass = [this, &start](int id) {
-    if (verdict_[id] == kFailed || verdict_[id] == kUnseen) return false;
-    if (verdict_[id] == kNotEvaluated && budget_spent_) return false;
-    if (verdict_[id] == kNotEvaluated && start.open_id < 0) start.open_id = id;
+    const Verdict verdict = verdicts_.of(id);
+    if (verdict == Verdict::kFailed || verdict == Verdict::kUnseen) return false;
+    if (verdict == Verdict::kNotEvaluated && verdicts_.budget_spent()) return false;
+    if (verdict == Verdict::kNotEvaluated && start.open_id < 0) start.open_id = id;
     return true;
   };
   for (int i = 0; i < turning; ++i) {
@@ -763,8 +606,8 @@ EnavPlanner::ShortStart EnavPlanner::short_start(int first_arc) const noexcept {
     const int id = tree_.first_arc_pose(turn, first_arc % arcs) + i;
     if (!may_pass(id)) break;
     const Pose2 pose = pose_of(id);
-    driven += config_.tree.ace_step_m * cost_at(pose.x_m, pose.y_m, pose.heading_rad);
-    const double cost = driven + sample_cost_to_go(costmap_.grid, cost_to_go_, pose.x_m, pose.y_m);
+    driven += config_.tree.ace_step_m * costs_.at(pose.x_m, pose.y_m, pose.heading_rad);
+    const double cost = driven + costs_.to_go(pose.x_m, pose.y_m);
     // It goes on as long as poses are known to pass; from there on it may end anywhere.
     start.cost = start.open_id < 0 ? cost : std::min(start.cost, cost);
     start.poses = turning + i + 1;
@@ -772,24 +615,29 @@ EnavPlanner::ShortStart EnavPlanner::short_start(int first_arc) const noexcept {
   return std::isfinite(start.cost) ? start : none;
 }
 
-// The cheapest start, and of equal ones the first. What can still become the cheapest is asked for, a pose
-// at a time; all others are left alone.
-bool EnavPlanner::search_short(PlanResult* result) noexcept {
-  Telemetry& telemetry = result->telemetry;
-  const StageTimer timer(request_.clock, &telemetry.stage_s[kStageAce]);
-  double* const end = short_cost_ + tree_.first_arcs();
-  for (int i = 0; i < tree_.first_arcs(); ++i) short_cost_[i] = short_start(i).cost;
+// The cheapest start, and of equal ones the first. Only a start that can still be the cheapest has its poses
+// checked, one at a time; all others are left alone.
+bool EnavPlanner::try_short_starts(PlanResult* result) noexcept {
+  if (exhausted()) return false;
+  const StageTimer timer(request_.clock, &telemetry_.stage_s[kStageAce]);
+  const int starts = tree_.first_arcs();
+  for (int i = 0; i < starts; ++i) {
+    if (!work_.spend(path_length(i / tree_.curvatures()))) return false;
+    short_cost_[i] = short_start(i).cost;
+  }
   for (;;) {
-    double* const cheapest = std::min_element(short_cost_, end);
+    double* const cheapest = std::min_element(short_cost_, short_cost_ + starts);
     const int first_arc = static_cast<int>(cheapest - short_cost_);
+    if (!work_.spend(starts + path_length(first_arc / tree_.curvatures()))) return false;
     const ShortStart start = short_start(first_arc);
+    MLNAV_ASSERT(start.cost >= *cheapest);
     if (start.cost > *cheapest) {
-      *cheapest = start.cost;  // verdicts have come in since
+      *cheapest = start.cost;  // poses have failed since
       continue;
     }
-    if (start.poses < 1) return false;  // there is none, nor a dearer one
+    if (start.poses < 1) return false;  // there is none: all costs are infinite
     if (start.open_id >= 0) {
-      pose_passes(start.open_id, &telemetry);
+      pose_passes(start.open_id);
       continue;
     }
     accept(first_arc * tree_.curvatures(), start.poses, result);
@@ -801,13 +649,14 @@ bool EnavPlanner::search_short(PlanResult* result) noexcept {
 
 void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept {
   const int arcs = tree_.curvatures();
-  const int turn = path / (arcs * arcs);
   std::int32_t ids[PlanResult::kMaxPathPoses];
   const int whole = path_pose_ids(path, ids);
   const int committed = committed_poses(path, ids, whole);
   int count = 0;
-  while (count < std::min(pose_count, whole) && verdict_[ids[count]] == kPassed) ++count;
-  result->outcome = Outcome::kPath;
+  while (count < std::min(pose_count, whole) && verdicts_.of(ids[count]) == Verdict::kPassed) {
+    ++count;
+  }
+  MLNAV_ASSERT(count > 0);
   result->path_index = path;
   result->path_cost = static_cast<double>(path_cost_[path]);
   result->path_pose_count = count + 1;
@@ -816,11 +665,11 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
     const Stance stance = stance_of(ids[i]);
     result->path[i + 1] = {stance.pose, stance.curvature_per_m, ids[i]};
   }
-  result->telemetry.ace_floor = count + 1;
+  telemetry_.ace_floor = count + 1;
 
   const int last = std::min(committed, count);
   result->commit_end = result->path[last].pose;
-  if (last > 0 && tree_.turn_pose_count(turn) > 0) {
+  if (last > 0 && tree_.turn_pose_count(turn_of(path)) > 0) {
     result->commit.turn_rad = tree_.turn_pose_angle_rad(ids[last - 1]);
     last_turn_sign_ = result->commit.turn_rad > 0.0 ? 1 : -1;
     return;

@@ -93,6 +93,7 @@ Fault PathTree::init(const PathTreeConfig& config, double commit_turn_rad, Arena
 }
 
 int PathTree::turn_pose_begin(int turn) const noexcept {
+  MLNAV_ASSERT(turn >= 0 && turn < turns());
   return config_.turn_rad[turn] < 0.0 ? left_count_ : 0;
 }
 
@@ -108,16 +109,9 @@ int PathTree::turn_pose_count(int turn) const noexcept {
   return count;
 }
 
-double PathTree::turn_pose_angle_rad(int pose_id) const noexcept { return turn_angle_[pose_id]; }
-
-Pose2 along_arc(const Pose2& start, double curvature_per_m, double s_m) noexcept {
-  // Chord of the arc: length s sinc(turned / 2), at half the turn.
-  const double half = 0.5 * curvature_per_m * s_m;
-  const double chord =
-      std::fabs(half) < 1e-4 ? s_m * (1.0 - half * half / 6.0) : s_m * det_sincos(half).sin / half;
-  const SinCos direction = det_sincos(start.heading_rad + half);
-  return {start.x_m + chord * direction.cos, start.y_m + chord * direction.sin,
-          start.heading_rad + 2.0 * half};
+double PathTree::turn_pose_angle_rad(int pose_id) const noexcept {
+  MLNAV_ASSERT(pose_id >= 0 && pose_id < turn_poses());
+  return turn_angle_[pose_id];
 }
 
 }  // namespace mlnav

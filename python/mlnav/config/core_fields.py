@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -124,6 +124,16 @@ class RiskPricing(Section):
     """Of that weight, in the cost-to-go (mean over headings)."""
     fail_price: Annotated[float, Field(ge=0.0, le=1000.0)] = 2.0
     """Added to -log(1 - risk) around a pose that failed, in this cycle and later ones."""
+
+
+class RiskPolicy(Section):
+    """Fields of `_core.RiskPolicy`."""
+
+    policy: Literal["always", "on_failure"] = "on_failure"
+    """When the risk map is made: always up front, or on_failure of the cheapest path."""
+    persist_cycles: Annotated[int, Field(ge=0, le=1000000)] = 3
+    """With on_failure: after a cycle that needed the map, so many have it from the start. Hard
+    ground comes in stretches."""
 
 
 class PathTreeConfig(Section):

@@ -68,7 +68,7 @@ def stub_part() -> str:
         )
         classes.append(
             f"class {struct}:\n"
-            + "".join(f"    {field['name']}: {field['type']}\n" for field in fields)
+            + "".join(f"    {field['name']}: {_type(field)}\n" for field in fields)
             + "    def __init__(self) -> None: ...\n    def validate(self) -> None: ...\n"
             + presets
         )
@@ -113,11 +113,14 @@ def _class_lines(struct: str) -> Iterator[str]:
         yield "}  # fmt: skip"
 
 
+def _type(field: _core.FieldInfo) -> str:
+    choices = ", ".join(map(_quoted, field.get("choices", [])))
+    return f"Literal[{choices}]" if choices else field["type"]
+
+
 def _annotation(field: _core.FieldInfo) -> str:
-    if "choices" in field:
-        return f"Literal[{', '.join(map(_quoted, field['choices']))}]"
-    if field["type"] == "bool":
-        return "bool"
+    if "choices" in field or field["type"] == "bool":
+        return _type(field)
     kind = field["type"].removeprefix("list[").removesuffix("]")
     bounds = {"ge": field["lo"], "le": field["hi"]}
     limits = [f"{k}={_bound(field, x)}" for k, x in bounds.items() if x not in (None, math.inf)]

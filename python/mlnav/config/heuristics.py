@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from mlnav.config.core_fields import RiskPricing, SobelConfig
+from mlnav.config.core_fields import RiskPolicy, RiskPricing, SobelConfig
 from mlnav.config.section import Count, NonNegative, PartSection
 
 Policy = Literal["always", "on_failure"]
@@ -25,15 +25,10 @@ class NoHeuristic(PartSection):
     fail_price: ClassVar[float] = 0.0
 
 
-class Predictor(RiskPricing, PartSection):
+class Predictor(RiskPricing, RiskPolicy, PartSection):
     """What all heuristics with a risk map share: when it is made, and how it is priced."""
 
     kind: ClassVar[str] = "heuristic"
-    policy: Policy = "on_failure"
-    """When the map is made: always, or on_failure of the cheapest path."""
-    persist_cycles: Annotated[int, Field(ge=0)] = 3
-    """With on_failure: after a cycle that needed the map, so many have it from the start. Hard
-    ground comes in stretches."""
 
 
 class Failures(Predictor):

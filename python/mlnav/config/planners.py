@@ -84,6 +84,7 @@ class Enav(EnavConfig, Planner):
             config.tree.turn_step_rad = math.radians(turn_step_deg)
         if heuristic is not None:
             filled(config.risk, heuristic)
+            filled(config.risk_policy, heuristic)
         if max_map_cells:
             config.max_map_cells = max_map_cells
         if max_risk_cells:

@@ -125,9 +125,13 @@ def numbers_of(prefix: str, section: Section) -> dict[str, float]:
     return found
 
 
+KEYS = {"ask": "policy"}
+"""Fields of the core that the configuration has by another name."""
+
+
 def key_of(field: _core.FieldInfo) -> str:
     """The key of a core's field in the configuration, where angles are in degrees."""
-    name = field["name"]
+    name = KEYS.get(field["name"], field["name"])
     return name.removesuffix("_rad") + "_deg" if field["unit"] == "rad" else name
 
 

@@ -23,6 +23,8 @@ class Traverse(Section):
     """Driven more than this times the straight line: `distance_limit`."""
     ace_budget: Count | None = None
     """ACE evaluations a cycle may spend; null for no limit."""
+    work_budget: Count | None = None
+    """Poses a cycle may look at while it ranks and searches; null for no limit."""
     stuck_cycles: Count = 3
     """Cycles in a row that end on a spent budget without moving: `stuck`."""
     allow_coarse_cells: bool = False

@@ -36,30 +36,30 @@ class EnavPlanner:
         Raises:
             CoreError: the map, pose or goal is refused.
         """
-        local_map, risk, source = request.local_map, request.risk, request.risk_source
-        for_costs, budget = local_map.for_costs, request.ace_budget
+        local_map, source = request.local_map, request.risk_source
+        for_costs = local_map.for_costs
         return self._core.plan(
             local_map.grid,
             request.pose,
             request.goal,
             goal_tolerance_m=request.goal_tolerance_m,
-            risk=None if risk is None else risk.p,
-            risk_resolution_m=0.0 if risk is None else risk.resolution_m,
-            risk_origin_m=(0.0, 0.0) if risk is None else risk.origin_m,
             keep_out=local_map.keep_out,
-            ace_budget=-1 if budget is None else budget,
+            ace_budget=-1 if request.ace_budget is None else request.ace_budget,
+            work_budget=-1 if request.work_budget is None else request.work_budget,
             standing_curvature_per_m=request.standing_curvature_per_m,
             risk_source=None if source is None else lambda: _for_core(source()),
             cost_grid=None if for_costs is local_map else for_costs.grid,
         )
 
     def as_built(self) -> dict[str, float]:
-        """Settings of the planner, and how it prices risk."""
+        """Settings of the planner, and how it asks for risk and prices it."""
         config = self._core.config
-        return numbers_of_struct("heuristic", config.risk) | {
+        in_core = numbers_of_struct("heuristic", config.risk)
+        in_core |= numbers_of_struct("heuristic", config.risk_policy)
+        return in_core | {
             key: value
             for key, value in numbers_of_struct("planner", config).items()
-            if not key.startswith(("planner.risk.", "planner.max_"))
+            if not key.startswith(("planner.risk.", "planner.risk_policy.", "planner.max_"))
         }
 
 

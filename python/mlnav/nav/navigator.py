@@ -71,8 +71,6 @@ class Navigator:
         self.planner: Planner = make_planner(config, self.checker, max_map_cells, risk_cells)
         # One that never has a map is not asked: the run is the baseline's to the last evaluation.
         self._may_ask = risk_cells > 0
-        # Cycles to come for which a map is made up front, since the last ones needed it.
-        self._hard_ground = 0
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it.
@@ -121,42 +119,33 @@ class Navigator:
         faults: list[str] = []
         risk: RiskMap | None = None
         predicting_s = 0.0
+        asked = False
 
         def predict() -> RiskMap | None:
-            nonlocal risk, predicting_s
-            asked = time.perf_counter()
+            nonlocal risk, predicting_s, asked
+            asked, began_s = True, time.perf_counter()
             risk = heuristic.risk(for_costs, pose)
             if risk is not None:
                 risk, fault = held_to_contract(risk)
                 if fault is not None:
                     faults.append(f"heuristic: {fault}")
-            predicting_s += time.perf_counter() - asked
+            predicting_s += time.perf_counter() - began_s
             return risk
 
-        # When to ask the heuristic: up front, or once the cheapest path has failed.
-        on_demand = (
-            config.heuristic.policy == "on_failure" and self._may_ask and self._hard_ground == 0
-        )
-        if not on_demand:
-            predict()
         result = self.planner.plan(
             PlanRequest(
                 local_map,
                 pose,
                 goal,
                 config.traverse.goal_tolerance_m,
-                risk,
-                predict if on_demand else None,
+                predict if self._may_ask else None,
                 config.traverse.ace_budget,
+                config.traverse.work_budget,
                 steered_per_m,
             )
         )
-        if result.risk_used and (result.risk_requested or result.paths_tried > 1):
-            self._hard_ground = config.heuristic.persist_cycles
-        else:
-            self._hard_ground = max(0, self._hard_ground - 1)
-        asked = result.risk_requested if on_demand else heuristic.name != "none"
-
+        # One that can never have a map counts as asked in vain.
+        asked = asked or (heuristic.name != "none" and not self._may_ask)
         timing = {
             "heuristic": predicting_s,
             "plan": time.perf_counter() - begin - predicting_s,

@@ -30,9 +30,10 @@ class PlanRequest:
         pose: estimated, in the frame of the map.
         goal: x, y [m].
         goal_tolerance_m: nearer than this the goal is reached.
-        risk: the risk map; None where there is none, or not yet.
-        risk_source: computes the risk map on demand, at most once in a cycle; None: not on demand.
+        risk_source: computes the risk map, to be called at most once in a cycle, when the planner
+            needs it; None: there is none to be had.
         ace_budget: ACE evaluations that the cycle may spend; None: no limit.
+        work_budget: steps of search that the cycle may spend, likewise.
         standing_curvature_per_m: that the wheels stand steered for; infinite: turning in place.
     """
 
@@ -40,9 +41,9 @@ class PlanRequest:
     pose: Pose
     goal: tuple[float, float]
     goal_tolerance_m: float = 1.0
-    risk: RiskMap | None = None
     risk_source: Callable[[], RiskMap | None] | None = None
     ace_budget: int | None = None
+    work_budget: int | None = None
     standing_curvature_per_m: float = 0.0
 
 

@@ -1,7 +1,7 @@
 // The planner's contract: a request in, a result out, once per cycle. Planners are chosen by name and
 // given a checker; every pose of a returned path has passed that checker.
 //
-// Ground that was never seen may be guessed for costs (PlanRequest::cost_map). No checker is shown a guess.
+// Ground that was never seen may be guessed for costs (PlanRequest::cost_map). Checkers never see a guess.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace mlnav {
 
-// A risk map on demand, for heuristics that cost too much for cycles that do without one. Asked at most
-// once a cycle, and only when the cheapest path has failed the checker. True: `risk` is filled in, and its
-// values stay as they are until plan() returns. False: there is none. It must neither throw, nor call the
-// planner, nor give its checker another map.
+// Where a risk map comes from. The planner asks at most once a cycle, when its RiskPolicy says so, and not where
+// its configuration has no room for a map (max_risk_cells 0). True: `risk` is filled in, and its values stay as
+// they are until plan() returns. False: there is none. It must not call the planner, nor give its checker another
+// map.
 struct RiskSource {
-  bool (*fill)(void* context, RiskView* risk) = nullptr;
+  bool (*fill)(void* context, RiskView* risk) noexcept = nullptr;
   void* context = nullptr;
 };
 
@@ -29,10 +29,15 @@ struct PlanRequest {
   double standing_curvature_per_m = 0.0;  // its wheels stand steered for this (see Stance)
   Point2 goal;                            // inside the map or not
   double goal_tolerance_m = 1.0;
-  const RiskView* risk = nullptr;  // optional heuristic
-  RiskSource risk_source;          // optional, not asked where `risk` is given
-  KeepOutMask keep_out;            // optional, of the map's shape: for the whole outline
-  std::int64_t ace_budget = -1;    // checker calls this cycle may spend; negative: unlimited
+  // A risk map that is already there: recorded, or made for another planner on the same map. It is the caller's
+  // input, so a bad one is refused like a bad map (a source's bad map is the heuristic's fault, and planned
+  // without).
+  const RiskView* risk = nullptr;
+  RiskSource risk_source;        // optional heuristic, not asked where `risk` is given
+  KeepOutMask keep_out;          // optional, of the map's shape: for the whole outline
+  std::int64_t ace_budget = -1;  // checker calls this cycle may spend; negative: unlimited
+  // Search work this cycle may spend, in poses looked at (the planner's header has the units); negative: unlimited.
+  std::int64_t work_budget = -1;
   Clock clock;
 };
 
@@ -40,7 +45,7 @@ enum class Outcome : std::uint8_t {
   kPath,             // commit the returned segment, then call again
   kGoalReached,      // the pose is within tolerance of the goal: nothing to do
   kNoSafePath,       // every candidate failed
-  kBudgetExhausted,  // the budget ran out before a candidate passed: stay
+  kBudgetExhausted,  // a budget ran out before a candidate passed: stay
   kStartUnsafe,      // the checker rejects the pose the rover is at (telemetry says why)
 };
 const char* to_string(Outcome outcome) noexcept;
@@ -66,8 +71,8 @@ struct PlanResult {
   // With kPath: what to execute now. Either turn_rad or length_m is zero.
   Motion commit;
   Pose2 commit_end;
-  // The path the commitment is the start of: poses that the checker passed, in order, up to the first one
-  // that stands on unknown ground. What a candidate does from there on is no part of the promise.
+  // The path that begins with the commitment: poses that the checker passed, in order, up to the first one that
+  // stands on unknown ground. The rest of the candidate is not certified and not returned.
   std::int32_t path_index = -1;
   bool short_path = false;  // only the start of that candidate passed (see EnavConfig::short_paths)
   double path_cost = 0.0;
@@ -76,7 +81,7 @@ struct PlanResult {
   Telemetry telemetry;
 };
 
-class Planner {
+class Planner : NoCopy {
  public:
   // One cycle. Writes everything of `result`. Allocates nothing, throws nothing.
   virtual Status plan(const PlanRequest& request, PlanResult* result) noexcept = 0;

@@ -9,7 +9,7 @@ namespace mlnav {
 
 enum Stage : int {
   kStageCostmap,
-  kStageHeuristic,  // what the source of a risk map takes
+  kStageHeuristic,  // the source of the risk map, whenever it was asked
   kStageRisk,       // pricing that map
   kStageCostToGo,
   kStageRank,
@@ -20,7 +20,7 @@ const char* stage_name(int stage) noexcept;
 
 // Monotonic time in seconds, injected by the caller: the core knows no clock. Null: times stay 0.
 struct Clock {
-  double (*now_s)(void* context) = nullptr;
+  double (*now_s)(void* context) noexcept = nullptr;
   void* context = nullptr;
 };
 
@@ -28,15 +28,18 @@ struct Telemetry {
   std::int64_t ace_evaluations = 0;  // distinct poses put through the checker, the start included
   std::int64_t ace_floor = 0;        // those of the accepted path alone, the start included
   bool overthink = false;            // ace_evaluations above the configured mark
+  std::int64_t work = 0;             // search work, in poses looked at (see the planner's header)
+  bool work_exhausted = false;       // the cycle ended on work_budget
   std::int32_t paths = 0;            // candidates
-  std::int32_t paths_finite = 0;     // with a finite cost: the ranked list
-  std::int32_t paths_tried = 0;      // taken off the list: the last one, where risk made a new one
+  std::int32_t paths_finite = 0;     // with a finite cost: the length of the ranking
+  std::int32_t paths_tried = 0;      // popped from the final ranking (it restarts after re-ranking)
   std::int32_t chosen_rank = -1;     // place of the chosen path in it, 0 the cheapest
-  bool risk_requested = false;       // the source was asked
+  bool risk_asked = false;           // the source was asked, up front or after a failure
+  bool risk_requested = false;       // it was asked because the cheapest path had failed
   bool risk_refused = false;         // it had no map to give, or a bad one
   bool risk_used = false;            // a map was priced, given with the request or by the source
   std::int64_t evaluations_before_risk =
-      0;  // of ace_evaluations, those made when the source was asked
+      0;  // of ace_evaluations, those made before the source was asked
   std::int64_t rejects[kReasonCount] = {};  // poses the checker rejected, by reason bit
   double stage_s[kStageCount] = {};
   std::size_t arena_used_bytes = 0;

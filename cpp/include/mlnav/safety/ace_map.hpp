@@ -10,7 +10,7 @@ namespace mlnav {
 // Heading of bin k of n: k * 2 pi / n.
 double heading_of_bin(int bin, int bins) noexcept;
 
-class AceMapper {
+class AceMapper : NoCopy {
  public:
   // Bytes of an arena at any address.
   static std::size_t memory_required(std::size_t max_map_cells) noexcept;

@@ -62,7 +62,7 @@ struct AceReport {
   int lookups = 0;      // evaluations of H, or cells read
 };
 
-class AceChecker {
+class AceChecker : NoCopy {
  public:
   // Looks at `map` from now on; the caller keeps it alive and unchanged. One call per map, since
   // checkers may prepare tables. The map's heights must have passed validate().

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 
+#include "mlnav/assert.hpp"
 #include "mlnav/fields.hpp"
 #include "mlnav/math.hpp"
+#include "mlnav/rover/arc.hpp"
 #include "mlnav/status.hpp"
 #include "mlnav/types.hpp"
 
@@ -54,7 +56,7 @@ Fault validate(const PathTreeConfig& config) noexcept;
 
 // Indices: turn t, first arc a, second arc b; path = (t * A + a) * A + b; ties go to the smaller, so
 // the sets list the plain choices first.
-class PathTree {
+class PathTree : NoCopy {
  public:
   static constexpr int kMaxTurnPoses = 1024;  // both sides together
   // Bytes of an aligned arena; 0 for a configuration that validate() refuses.
@@ -78,9 +80,11 @@ class PathTree {
   int turn_pose_begin(int turn) const noexcept;  // first pose of the side this turn is to
   int turn_pose_count(int turn) const noexcept;  // how many of them it passes, its end included
   int first_arc_pose(int turn, int arc) const noexcept {
+    MLNAV_ASSERT(turn >= 0 && turn < turns() && arc >= 0 && arc < curvatures());
     return turn_poses() + (turn * curvatures() + arc) * poses_per_arc_;
   }
   int second_arc_pose(int path) const noexcept {
+    MLNAV_ASSERT(path >= 0 && path < paths());
     return turn_poses() + (first_arcs() + path) * poses_per_arc_;
   }
 
@@ -93,7 +97,10 @@ class PathTree {
     double x_m, y_m, turned_rad;
     double sin, cos;
   };
-  const ArcPose* arc(int arc) const noexcept { return arcs_ + arc * poses_per_arc_; }
+  const ArcPose* arc(int arc) const noexcept {
+    MLNAV_ASSERT(arc >= 0 && arc < curvatures());
+    return arcs_ + arc * poses_per_arc_;
+  }
 
  private:
   PathTreeConfig config_;
@@ -103,8 +110,5 @@ class PathTree {
   double* turn_angle_ = nullptr;  // left ascending, then right by growing |angle|
   ArcPose* arcs_ = nullptr;
 };
-
-// Pose at arc length s along a constant-curvature arc from `start`.
-Pose2 along_arc(const Pose2& start, double curvature_per_m, double s_m) noexcept;
 
 }  // namespace mlnav
