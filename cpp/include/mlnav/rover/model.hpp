@@ -37,8 +37,8 @@ struct SafetyLimits {
   double tilt_max_rad = 25 * kDeg;         // body z axis against the vertical
   double bogie_max_rad = 17 * kDeg;        // |bogie angle relative to its rocker|
   double differential_max_rad = 7 * kDeg;  // |rocker angle relative to the body|
-  // Height span of the ground about a wheel, two ways. ENav's wheel drop is the span of a checker's whole
-  // wheel box; a settled wheel has no box, and the ground it stands on spans its footprint.
+  // Height span of the ground about a wheel, in two forms. ENav's wheel drop is the span over the checker's
+  // whole wheel box. A settled wheel has no box; the span is taken over its footprint.
   double wheel_drop_max_m = 0.30;  // of the box: fixed_box
   double relief_max_m = 0.30;      // of the footprint: settled states; infinite for no limit
 
@@ -55,8 +55,8 @@ struct RoverModel {
   SafetyLimits limits;
 };
 
-// kConfigBad names the field whose value cannot be: not finite, wrong sign, a linkage that does not
-// close, a pan below the axles' contact plane, a limit outside (0, 45 deg) and so on.
+// kConfigBad with the field that is impossible: not finite, of the wrong sign, a linkage that does not close,
+// a pan below the wheels' contact plane, a limit outside (0, 45 deg) and so on.
 Fault validate(const RoverModel& model) noexcept;
 
 enum Wheel : int { kFrontLeft, kMiddleLeft, kRearLeft, kFrontRight, kMiddleRight, kRearRight };
@@ -69,14 +69,14 @@ struct WheelPlan {
 };
 WheelPlan wheel_plan(const RoverGeometry& geometry) noexcept;
 
-// Sine and cosine of each wheel's steering angle, counterclockwise from straight ahead: double
-// Ackermann steering about the centre of the arc, which lies on the middle wheels' axle (they do not
-// steer).
+// Sine and cosine of each wheel's steering angle, counter-clockwise from straight ahead: double Ackermann
+// steering about the centre of the arc, which lies on the axle of the middle wheels (they do not steer).
 void wheel_steering(const RoverGeometry& geometry, double curvature_per_m,
                     SinCos steering[kWheels]) noexcept;
 
-// Heading in the world of a wheel so steered. Tilt turns the axle of a steered wheel by a little more, in
-// second order of roll and pitch (4 deg at 20 deg each, turning in place): left out everywhere alike.
+// Heading in the world of a wheel that is steered so. Tilt turns the axle of a steered wheel a little
+// further, in second order of roll and pitch (4 deg at 20 deg each, turning in place). That is neglected
+// everywhere.
 SinCos wheel_heading(SinCos rover_heading, SinCos steering) noexcept;
 
 }  // namespace mlnav
