@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from mlnav import _core
-from mlnav.config import Config, names_of
+from mlnav.config import Config
 from mlnav.core import HeightMap
+from mlnav.parts import names_of
 from mlnav.studies.cases import Case, cases, real_terrain_files
 from mlnav.studies.cost import cost
 from mlnav.studies.soundness import (

@@ -6,7 +6,7 @@ import pytest
 
 from mlnav.campaign import Store, run
 from mlnav.campaign.definition import checked_definition
-from mlnav.sim import Motion
+from mlnav.nav import Motion
 from mlnav.studies.same_states import same_states, states_of, states_on, trial_of, worst_state
 
 RECIPE = """\

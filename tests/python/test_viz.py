@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from mlnav import viz
-from mlnav.config import Config, names_of
+from mlnav.config import Config
+from mlnav.nav import Motion
+from mlnav.parts import names_of
 from mlnav.report.picture import compare_figure
-from mlnav.sim import Motion, TraverseResult, one_cycle, traverse
+from mlnav.sim import TraverseResult, one_cycle, traverse
 from mlnav.sim.explain import explain
 from mlnav.sim.loop import make_world
 from mlnav.sim.standing import standing
