@@ -7,6 +7,7 @@ changing the caller's array, and refuses by name what has no honest conversion.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mlnav import _core
 from mlnav._core import CoreError
+from mlnav.parts import Part
 
 if TYPE_CHECKING:
     from mlnav.terrain import Terrain
@@ -30,6 +32,7 @@ __all__ = [
     "as_float64",
     "as_mask",
     "as_poses",
+    "checker_of_part",
     "frozen_copy",
     "grid_of",
     "reason_names",
@@ -221,3 +224,52 @@ def grid_of(z: ArrayLike, resolution_m: float, origin_m: tuple[float, float]) ->
 def reason_names(reasons: int) -> list[str]:
     """Names of the set bits of a checker's reasons, in order of the bits."""
     return [name for bit, name in enumerate(_core.REASONS) if reasons >> bit & 1]
+
+
+class _HeldChecker:
+    """A checker from outside, held to its contract: the first poses are asked about twice."""
+
+    def __init__(self, checker: Any, part: Part, settings: Mapping[str, float]) -> None:
+        self._checker, self._part, self._asked = checker, part, False
+        for method in ("set_map", "reasons"):
+            part.expect(callable(getattr(checker, method, None)), f"has no {method}()")
+        self.settings = getattr(checker, "settings", settings)
+        if hasattr(checker, "report"):
+            self.report = checker.report
+
+    def set_map(self, grid: _core.Grid) -> None:
+        with self._part.blamed():
+            self._checker.set_map(grid)
+
+    def reasons(self, poses: F64) -> NDArray[np.integer]:
+        with self._part.blamed():
+            found = np.asarray(self._checker.reasons(poses))
+            again = found if self._asked else np.asarray(self._checker.reasons(poses))
+        self._asked = True
+        bits, expect = len(_core.REASONS), self._part.expect
+        expect(
+            found.shape == (len(poses),) and found.dtype.kind in "iu",
+            f"reasons() must give {len(poses)} whole numbers, one a pose;"
+            f" got {found.dtype} of shape {found.shape}",
+        )
+        expect(
+            bool(((found >= 0) & (found < 1 << bits)).all()),
+            "reasons() must give bits of _core.REASONS, 0 for a safe pose",
+        )
+        expect(np.array_equal(found, again), "reasons() gives two answers about the same poses")
+        return found
+
+
+def checker_of_part(
+    part: Part, settings: Mapping[str, float], make: Callable[[], Any], model: _core.RoverModel
+) -> _core.Checker:
+    """The checker that a part makes; of Python's the core has one made for each planner and map.
+
+    Raises:
+        PartError: what it makes is no checker.
+    """
+    made = make()
+    if isinstance(made, _core.Checker):
+        return made
+    _HeldChecker(made, part, settings)
+    return _core.Checker.of_python(lambda: _HeldChecker(make(), part, settings), model, part.name)

@@ -13,8 +13,8 @@ import yaml
 
 from mlnav.campaign import Definition, Store
 from mlnav.campaign.definition import parse_definition
-from mlnav.campaign.store import MADE_WITH, TIMES
-from mlnav.trials.trial import Outcome, Trial, run_trial
+from mlnav.trials.records import MADE_WITH, TIMES, Outcome, run_trial
+from mlnav.trials.trial import Trial
 
 RECIPE = """\
 size_m: [20, 12]
@@ -39,7 +39,7 @@ def tiny_yaml(folder: Path, **changes: Any) -> str:
     data = {
         "name": "tiny",
         "trials": 3,
-        "grounds": grounds,
+        "terrains": grounds,
         "contenders": ["none", "sobel"],
         "config": {"checker": "fixed_box", "limits": "enav_like"},
     }
@@ -61,9 +61,9 @@ def results(store: Store) -> tuple[pa.Table, pa.Table]:
 
 def outcomes(store: Store) -> dict[tuple[int, str], str]:
     """By trial and contender, of the first ground."""
-    first = store.definition.entries[0].label
-    rows = store.rows(("ground", "trial", "contender", "outcome"))
-    return {(r["trial"], r["contender"]): r["outcome"] for r in rows if r["ground"] == first}
+    first = store.definition.labels[0]
+    rows = store.rows(("terrain", "trial", "contender", "outcome"))
+    return {(r["trial"], r["contender"]): r["outcome"] for r in rows if r["terrain"] == first}
 
 
 # ---------------------------------------------------------------------------- what runs in workers
@@ -73,7 +73,7 @@ TROUBLES = ("exit", "segfault", "hang", "hungry", "wrong")
 
 def troubled(trial: Trial) -> Outcome:
     """Some trials of contender `sobel` on ground `a` do things to their process, by number."""
-    if (trial.entry.label, trial.contender) != ("a", "sobel") or trial.number >= len(TROUBLES):
+    if (trial.label, trial.contender) != ("a", "sobel") or trial.number >= len(TROUBLES):
         return run_trial(trial)
     match TROUBLES[trial.number]:
         case "exit":

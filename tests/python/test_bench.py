@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mlnav.bench.traverses import class_table, config_digest, traverses
 
 from mlnav import _core
-from mlnav.bench.traverses import class_table, config_digest, traverses
 from mlnav.config import Config, names_of
 from mlnav.core import HeightMap
 from mlnav.stats import Rate

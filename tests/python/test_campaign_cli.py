@@ -48,7 +48,7 @@ def test_from_a_run_to_a_merge(spec, tmp_path) -> None:
     result = mlnav("run", spec, "--out", out, "--trials", 1, "--workers", 1, "--json")
     state = json.loads(result.stdout)
     assert (state["done"], state["total"], state["complete"], state["failed"]) == (4, 4, True, 0)
-    assert state["success"]["none"]["hits"] == 2
+    assert state["figures"]["none"]["success"]["hits"] == 2
     assert state["out"] == str(out)
     assert json.loads(mlnav("status", out, "--json").stdout) == state
 

@@ -5,9 +5,8 @@ from campaign_cases import tiny, tiny_yaml
 from mlnav.campaign import CampaignError, load_definition
 from mlnav.campaign.definition import check_available, parse_definition
 from mlnav.terrain import AS_DECLARED, Reading, Terrain, write_geotiff
-from mlnav.trials.trial import trials_of
 
-BASE = {"name": "x", "grounds": ["10/.07"], "contenders": ["none"]}
+BASE = {"name": "x", "terrains": ["10/.07"], "contenders": ["none"]}
 
 
 def text(**changes: object) -> str:
@@ -25,34 +24,34 @@ def test_shipped_definitions_are_valid(name: str) -> None:
 
 
 def test_the_one_for_real_maps_asks_for_them(tmp_path) -> None:
-    with pytest.raises(CampaignError, match=r"campaign real: no grounds: .*--terrain"):
+    with pytest.raises(CampaignError, match=r"campaign real: no terrains: .*--terrain"):
         load_definition("real")
     write_geotiff(tmp_path / "map.tif", Terrain(np.zeros((300, 300)), 0.1))
     definition = load_definition("real", terrains=[str(tmp_path / "map.tif")])
-    assert [e.label for e in definition.entries] == ["map"]
+    assert definition.labels == ["map"]
     check_available(definition)
 
 
-def test_grounds_come_from_the_list_and_the_grid() -> None:
+def test_terrains_come_from_the_list_and_the_grid() -> None:
     definition = parse_definition(text(grid={"slope_deg": [0, 5], "cfa": [0.1]}))
-    assert [e.label for e in definition.entries] == ["10/.07", "0/.10", "5/.10"]
+    assert definition.labels == ["10/.07", "0/.10", "5/.10"]
 
 
 def test_a_class_has_the_same_trials_however_it_is_written() -> None:
     first, *others = (
-        parse_definition(text(grounds=[name])) for name in ("10/.10", "10/0.1", "10.0/.100")
+        parse_definition(text(terrains=[name])) for name in ("10/.10", "10/0.1", "10.0/.100")
     )
     assert all(other == first for other in others)
-    grid = text(grounds=[], grid={"slope_deg": [10], "cfa": [0.1]})
+    grid = text(terrains=[], grid={"slope_deg": [10], "cfa": [0.1]})
     for definition in (*others, parse_definition(grid)):
-        for a, b in zip(trials_of(first, [0, 1]), trials_of(definition, [0, 1]), strict=True):
+        for a, b in zip(first.trials_of([0, 1]), definition.trials_of([0, 1]), strict=True):
             assert a.identity == b.identity
             assert a.terrain_seed == b.terrain_seed
 
 
 def test_names_of_classes_give_the_seeds_that_they_always_gave() -> None:
-    definition = parse_definition(text(seed=3, grounds=["15/.10", "0/.15", "10/.07"]))
-    seeds = {t.entry.label: (t.terrain_seed, t.run_seed) for t in trials_of(definition, [4])}
+    definition = parse_definition(text(seed=3, terrains=["15/.10", "0/.15", "10/.07"]))
+    seeds = {t.label: (t.terrain_seed, t.run_seed) for t in definition.trials_of([4])}
     assert seeds == {
         "15/.10": (1592309419, 4091245746),
         "0/.15": (3335305872, 108082489),
@@ -60,7 +59,7 @@ def test_names_of_classes_give_the_seeds_that_they_always_gave() -> None:
     }
 
 
-def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
+def test_values_are_set_and_terrains_replaced(tmp_path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(text(grid={"slope_deg": [0], "cfa": [0.1]}))
     definition = load_definition(
@@ -68,7 +67,7 @@ def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
         terrains=["5/.05"],
         settings=["trials=7", "config.planner.commit_length_m=0.5", "stop.width=0.1"],
     )
-    assert [e.label for e in definition.entries] == ["5/.05"]
+    assert definition.labels == ["5/.05"]
     assert (definition.trials, definition.stop.width) == (7, 0.1)
     assert definition.base.planner.commit_length_m == 0.5
     with pytest.raises(CampaignError, match="unknown key 'trails'; did you mean 'trials'"):
@@ -87,15 +86,15 @@ def test_values_are_set_and_grounds_replaced(tmp_path) -> None:
         ({"seed": -1}, "seed"),
         ({"wall_s": 0}, "wall_s"),
         ({"memory_mb": 3}, "memory_mb: .* 256"),
-        ({"grounds": []}, "no grounds"),
-        ({"grounds": ["10/.07", "10/.07"]}, "ground given twice: 10/.07"),
-        ({"grounds": ["10/.10", "10/0.1"]}, "ground given twice: 10/.10"),
-        ({"grounds": ["10/.10"], "grid": {"slope_deg": [10], "cfa": [0.1]}}, "twice: 10/.10"),
-        ({"grounds": [{"terran": "10/.07"}]}, "grounds.0: unknown key 'terran'"),
-        ({"grounds": [{"terrain": "10/.07", "cfa": 0.1}]}, "cfa, size_m, .* are of GeoTIFFs"),
-        ({"grounds": [{"terrain": "10/.07", "nodata": [0]}]}, "nodata .* are of GeoTIFFs"),
-        ({"grounds": [{"terrain": "a.tif", "nodata": [".inf"]}]}, "nodata.0"),
-        ({"grounds": [{"terrain": "a.tif", "band": 0}]}, "band"),
+        ({"terrains": []}, "no terrains"),
+        ({"terrains": ["10/.07", "10/.07"]}, "terrain given twice: 10/.07"),
+        ({"terrains": ["10/.10", "10/0.1"]}, "terrain given twice: 10/.10"),
+        ({"terrains": ["10/.10"], "grid": {"slope_deg": [10], "cfa": [0.1]}}, "twice: 10/.10"),
+        ({"terrains": [{"terran": "10/.07"}]}, "terrains.0: unknown key 'terran'"),
+        ({"terrains": [{"terrain": "10/.07", "cfa": 0.1}]}, "cfa, size_m, .* are of GeoTIFFs"),
+        ({"terrains": [{"terrain": "10/.07", "nodata": [0]}]}, "nodata .* are of GeoTIFFs"),
+        ({"terrains": [{"terrain": "a.tif", "nodata": [".inf"]}]}, "nodata.0"),
+        ({"terrains": [{"terrain": "a.tif", "band": 0}]}, "band"),
         ({"grid": {"slope_deg": [0]}}, "grid.cfa: Field required"),
         ({"contenders": []}, "contenders"),
         ({"contenders": ["none", "none"]}, "contender given twice: none"),
@@ -136,10 +135,10 @@ def test_texts_that_are_none() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"grounds": ["nowhere.tif"]}, "nowhere.tif"),
-        ({"grounds": ["nowhere.yaml"]}, "nowhere.yaml"),
-        ({"grounds": ["flatt"]}, "flat"),
-        ({"grounds": ["99/.07"]}, "no class 99/.07"),
+        ({"terrains": ["nowhere.tif"]}, "nowhere.tif"),
+        ({"terrains": ["nowhere.yaml"]}, "nowhere.yaml"),
+        ({"terrains": ["flatt"]}, "flat"),
+        ({"terrains": ["99/.07"]}, "no class 99/.07"),
         ({"contenders": ["network"], "config": {"checker": "settle"}}, "no model 'auto'"),
         ({"contenders": [{"name": "n", "heuristic": {"name": "network", "model": "x"}}]}, "'x'"),
     ],
@@ -172,20 +171,20 @@ def damaged_model(folder):
 def test_contenders_share_everything_but_what_is_theirs(tmp_path) -> None:
     definition = tiny(tmp_path, dispersions={"sensor.half_width_m": {"uniform": [10, 14]}})
     for number in range(2):
-        none, sobel = list(trials_of(definition, [number]))[:2]
+        none, sobel = list(definition.trials_of([number]))[:2]
         assert (none.contender, sobel.contender) == ("none", "sobel")
         assert (none.terrain_seed, none.run_seed) == (sobel.terrain_seed, sobel.run_seed)
         assert none.drawn == sobel.drawn
         assert none.config.sensor == sobel.config.sensor
         assert none.config.heuristic != sobel.config.heuristic
-        assert none.ground() is sobel.ground()
+        assert none.scenario() is sobel.scenario()
 
 
-def test_further_grounds_and_contenders_leave_trials_as_they_are(tmp_path) -> None:
-    few = list(trials_of(tiny(tmp_path), [1]))
+def test_further_terrains_and_contenders_leave_trials_as_they_are(tmp_path) -> None:
+    few = list(tiny(tmp_path).trials_of([1]))
     more = tiny(tmp_path, trials=9, contenders=["failures", "none", "sobel"])
-    more = more.model_copy(update={"grounds": more.grounds[::-1]})
-    assert {t.identity for t in few} <= {t.identity for t in trials_of(more, [1])}
+    more = more.model_copy(update={"terrains": more.terrains[::-1]})
+    assert {t.identity for t in few} <= {t.identity for t in more.trials_of([1])}
 
 
 def test_draws_differ_by_trial_and_ground(tmp_path) -> None:
@@ -195,7 +194,7 @@ def test_draws_differ_by_trial_and_ground(tmp_path) -> None:
         "planner.commit_length_m": {"choice": [0.5, 1.0]},
     }
     definition = tiny(tmp_path, dispersions=spreads)
-    drawn = [t.drawn for t in trials_of(definition, range(40)) if t.contender == "none"]
+    drawn = [t.drawn for t in definition.trials_of(range(40)) if t.contender == "none"]
     widths = [d["sensor.half_width_m"] for d in drawn]
     assert len(set(widths)) == 80
     assert 10 <= min(widths) < 10.5
@@ -204,8 +203,8 @@ def test_draws_differ_by_trial_and_ground(tmp_path) -> None:
     assert 0.07 <= steps.min() < steps.max() <= 0.13
     assert 0.005 < steps.std() < 0.015
     assert {d["planner.commit_length_m"] for d in drawn} == {0.5, 1.0}
-    assert [t.drawn for t in trials_of(definition, [3])] == [
-        t.drawn for t in trials_of(definition, [3])
+    assert [t.drawn for t in definition.trials_of([3])] == [
+        t.drawn for t in definition.trials_of([3])
     ]
 
 
@@ -247,7 +246,7 @@ def test_small_numbers_are_drawn_as_numbers(tmp_path) -> None:
     spread = {"checker.enclosed_m": {"uniform": [1e-6, 2e-6]}}
     config = {"checker": "verified", "limits": "flight_like"}
     definition = tiny(tmp_path, dispersions=spread, config=config)
-    for trial in trials_of(definition, [0]):
+    for trial in definition.trials_of([0]):
         drawn = trial.drawn["checker.enclosed_m"]
         assert trial.config.checker.enclosed_m == drawn
         assert 1e-6 <= drawn <= 2e-6
@@ -257,10 +256,10 @@ def test_how_maps_are_read_is_part_of_the_definition(tmp_path) -> None:
     reading = Reading(1, (0.0,), "ft")
     names = [str(tmp_path / "map.tif"), "10/.07"]
     definition = load_definition("real", terrains=names, reading=reading)
-    assert [e.reading for e in definition.entries] == [reading, AS_DECLARED]
+    assert [t.reading for t in definition.all_terrains] == [reading, AS_DECLARED]
     assert parse_definition(definition.to_yaml()) == definition
-    plain, *_ = trials_of(load_definition("real", terrains=names), [0])
-    trial, *_ = trials_of(definition, [0])
+    plain, *_ = load_definition("real", terrains=names).trials_of([0])
+    trial, *_ = definition.trials_of([0])
     assert trial.identity != plain.identity
     assert trial.terrain_seed == plain.terrain_seed
     for terrains in (["10/.07"], []):

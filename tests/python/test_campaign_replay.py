@@ -10,7 +10,7 @@ from mlnav.campaign import CampaignError, run
 from mlnav.campaign.replay import find, replay
 from mlnav.campaign.store import Writer, locked
 from mlnav.cli import app
-from mlnav.trials.trial import Outcome, run_trial, trials_of, unfinished
+from mlnav.trials.records import Outcome, run_trial, unfinished
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_other_code_is_told_and_is_no_difference(folder, monkeypatch, tmp_path) 
 
 def test_a_trial_that_cannot_begin_is_told(tmp_path) -> None:
     definition = tiny(tmp_path)
-    trial = next(trials_of(definition, [0]))
+    trial = next(definition.trials_of([0]))
     (tmp_path / "trial.json").write_text(json.dumps(trial.as_dict()))
     (tmp_path / "a.yaml").write_text("size_m: [3, 3]\n")
     result = mlnav(tmp_path / "trial.json", "--out", tmp_path / "out")

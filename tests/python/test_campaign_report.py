@@ -18,8 +18,8 @@ from campaign_cases import tiny
 from PIL import Image
 
 from mlnav.campaign import CampaignError, merge, run, status
+from mlnav.campaign.analysis import Failure
 from mlnav.campaign.definition import Definition, parse_definition
-from mlnav.campaign.figures import Failure
 from mlnav.campaign.replay import find
 from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path
 from mlnav.config import Config
@@ -27,15 +27,12 @@ from mlnav.report.report import (
     COMPARED_FILES,
     FILES,
     compare_reports,
-    interval,
     markdown_cell,
-    number,
-    p_value,
     write_report,
 )
 from mlnav.report.stills import _draw, chosen
+from mlnav.report.tables import cell, number, p_value
 from mlnav.stats import Estimate, Rate
-from mlnav.trials.trial import trials_of
 
 for library in ("jinja2", "plotly"):
     pytest.importorskip(library, reason=f"{library} is not installed (extra `report`)")
@@ -95,12 +92,10 @@ def written(folder: Path, definition: Definition, rows: list[dict[str, Any]]) ->
     """A campaign of these trials, without cycles."""
     folder.mkdir()
     numbers = sorted({r["trial"] for r in rows})
-    identity = {
-        (t.entry.label, t.number, t.contender): t.identity for t in trials_of(definition, numbers)
-    }
+    identity = {(t.label, t.number, t.contender): t.identity for t in definition.trials_of(numbers)}
     whole = [
         {
-            "identity": identity[r["ground"], r["trial"], r["contender"]],
+            "identity": identity[r["terrain"], r["trial"], r["contender"]],
             "code": "c0de",
             "cycles": 0,
             "faults": [],
@@ -122,7 +117,7 @@ def odd(**changes: Any) -> Definition:
         "name": "<script>alert(1)</script>",
         "description": "**bold** | `code` <img src=x onerror=alert(2)> " + "пустыня " * 40,
         "trials": 1,
-        "grounds": ["0/.05"],
+        "terrains": ["0/.05"],
         "contenders": ["none"],
         "config": {"checker": "fixed_box", "limits": "enav_like"},
         **changes,
@@ -142,10 +137,10 @@ def test_a_campaign_from_beginning_to_page(tmp_path: Path) -> None:
         json.loads(trials[0]["reliability_poses"]) == store.trials()["reliability_poses"][0].as_py()
     )
     summary = read_csv(paths["summary.csv"])
-    assert [(r["ground"], r["contender"]) for r in summary] == [
+    assert [(r["terrain"], r["contender"]) for r in summary] == [
         (g, c) for g in ("a", "b", "all") for c in ("none", "sobel")
     ]
-    assert sum(int(r["trials"]) for r in summary if r["ground"] == "all") == 12
+    assert sum(int(r["trials"]) for r in summary if r["terrain"] == "all") == 12
     told = json.loads(paths["report.json"].read_text())
     assert told["overall"]["figures"]["none"]["success"]["trials"] == 6
     assert store.provenance[0]["code"] in page.text
@@ -174,7 +169,7 @@ def test_failures_are_driven_again_and_drawn(tmp_path: Path) -> None:
 
 def test_an_unsafe_run_is_drawn_with_what_was_at_fault(tmp_path: Path) -> None:
     definition = odd(
-        name="unsafe", grounds=["15/.10"], trials=2,
+        name="unsafe", terrains=["15/.10"], trials=2,
         config={"checker": "fixed_box", "limits": "flight_like"},
     )  # fmt: skip
     store = run(definition, tmp_path / "c")
@@ -217,7 +212,7 @@ def test_all_trials_failed(tmp_path: Path, contenders: list[str], number: int) -
     definition = odd(contenders=contenders, trials=number)
     rows = [
         {
-            "key": f"{n}{c}", "ground": "0/.05", "trial": n, "contender": c, "outcome": "crashed",
+            "key": f"{n}{c}", "terrain": "0/.05", "trial": n, "contender": c, "outcome": "crashed",
             "success": False, "error": "its process ended <b>badly</b>",
         }
         for n in range(number)
@@ -231,7 +226,7 @@ def test_all_trials_failed(tmp_path: Path, contenders: list[str], number: int) -
 
 def test_one_trial_of_one_contender(tmp_path: Path) -> None:
     definition = tiny(tmp_path, trials=1, contenders=["none"])
-    grounds = definition.model_copy(update={"grounds": definition.grounds[:1]})
+    grounds = definition.model_copy(update={"terrains": definition.terrains[:1]})
     page = checked(write_report(run(grounds, tmp_path / "c").folder))
     assert "chart-success" in page.ids
     assert "chart-ratio" not in page.ids
@@ -240,9 +235,9 @@ def test_one_trial_of_one_contender(tmp_path: Path) -> None:
 def test_odd_names_do_no_harm(tmp_path: Path) -> None:
     ground = tmp_path / "дюны | <i>x</i> `y` and a very long name that goes on and on.yaml"
     ground.parent.mkdir(exist_ok=True)
-    first = tiny(tmp_path).grounds[0].terrain
+    first = tiny(tmp_path).terrains[0].terrain
     ground.write_text(Path(first).read_text())
-    store = run(odd(grounds=[str(ground)], contenders=["none", "sobel"]), tmp_path / "c")
+    store = run(odd(terrains=[str(ground)], contenders=["none", "sobel"]), tmp_path / "c")
     paths = write_report(store.folder)
     page = checked(paths)
     assert "<script>alert(1)" not in page.text
@@ -250,7 +245,7 @@ def test_odd_names_do_no_harm(tmp_path: Path) -> None:
     assert "<i>x</i>" not in page.text
     assert "&lt;i&gt;x&lt;/i&gt;" in page.text
     assert "<script>" not in paths["report.md"].read_text()
-    assert read_csv(paths["trials.csv"])[0]["ground"] == ground.stem
+    assert read_csv(paths["trials.csv"])[0]["terrain"] == ground.stem
 
 
 def test_damaged_parts_are_told_of(tmp_path: Path) -> None:
@@ -259,7 +254,7 @@ def test_damaged_parts_are_told_of(tmp_path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     page = checked(write_report(folder, pictures=0))
-    assert "cannot be read; what they held is missing" in page.text
+    assert "cannot be read, their trials are missing" in page.text
     assert path.name in page.text
 
 
@@ -300,8 +295,9 @@ def test_a_campaign_beside_itself(tmp_path: Path) -> None:
     page = checked(paths)
     assert "none: all 6 pairs went the same way to the last evaluation." in page.text
     assert "none: the same configuration." in page.text
-    told = json.loads(paths["compare.json"].read_text())["overall"]["changes"]["sobel"]
-    assert (told["pairs"], told["same"], told["ratio"]["value"]) == (6, 6, 1.0)
+    told = json.loads(paths["compare.json"].read_text())["overall"][1]["against"]["sobel"]
+    ratio = told["metrics"]["evaluations"]["estimate"]["value"]
+    assert (told["pairs"], told["same"], ratio) == (6, 6, 1.0)
 
 
 def test_a_campaign_beside_one_of_other_settings_and_contenders(tmp_path: Path) -> None:
@@ -329,7 +325,7 @@ def test_campaigns_with_nothing_in_common_or_nothing_at_all(tmp_path: Path) -> N
     empty = written(tmp_path / "a", odd(), [])
     other = written(tmp_path / "b", odd(contenders=["sobel"]), [])
     page = checked(compare_reports(empty, other, tmp_path / "out"))
-    assert "no contender and ground in common" in page.text
+    assert "no contender and terrain in common" in page.text
     checked(compare_reports(empty, empty, tmp_path / "out"))
 
 
@@ -341,21 +337,21 @@ def test_numbers_in_text() -> None:
     assert number(-0.0001, 2) == "0.00"
     assert number(12345.6) == "12,346"
     assert number(0.123, 1, 100.0, True) == "+12.3"
-    assert interval(Estimate(1.0, None, 3)) == ""
-    assert interval(Rate(5, 10), 0, 100.0) == "[24, 76]"
+    assert str(cell(Estimate(1.0, None, 3))) == "1"
+    assert str(cell(Rate(5, 10), 0, 100.0)) == "50 [24, 76]"
     assert [p_value(p) for p in (None, 1e-6, 0.0123, 0.5)] == ["–", "< 0.001", "0.012", "0.50"]
     assert markdown_cell("a|b\n<i>`c`") == "a\\|b &lt;i>\\`c\\`"
 
 
 def unsafe_campaign(tmp_path: Path, grounds: list[str] | None = None) -> Path:
     grounds = grounds or ["20/.05"]
-    definition = odd(name="unsafe", trials=2, grounds=grounds, contenders=["none", "sobel"])
+    definition = odd(name="unsafe", trials=2, terrains=grounds, contenders=["none", "sobel"])
     rows = [
-        {"key": f"{g} {c} {n}", "ground": g, "trial": n, "contender": c, "driven_m": 50.0,
+        {"key": f"{g} {c} {n}", "terrain": g, "trial": n, "contender": c, "driven_m": 50.0,
          "outcome": "unsafe_state" if c == "none" else "goal_reached", "success": c != "none",
          "unsafe_states": 3 if c == "none" else 0,
          "unsafe_constraint": "relief" if c == "none" else None}
-        for g in (e.label for e in definition.entries) for c in ("none", "sobel") for n in range(2)
+        for g in definition.labels for c in ("none", "sobel") for n in range(2)
     ]  # fmt: skip
     return written(tmp_path / "campaign", definition, rows)
 
@@ -366,16 +362,17 @@ def test_unsafe_trials_are_a_headline_everywhere(tmp_path: Path) -> None:
     html, text = paths["report.html"].read_text(), paths["report.md"].read_text()
     told = "Unsafe: 2 of 2 trials (100.0 %, 95 % interval 34.2 to 100.0 %; 20.00 per driven km)"
     short = text[text.index("## In short") : text.index("## Weak points")]
-    weak = text[text.index("## Weak points") : text.index("## By ground")]
+    weak = text[text.index("## Weak points") : text.index("## By terrain")]
     assert told in short and told in html
-    assert "| none | 2/2 | 100.0 [34.2, 100.0] | 20.00 |" in short
-    assert "| sobel | 0/2 | 0.0 [0.0, 65.8] | 0.00 |" in short
+    assert "| none | 2/2 | 100.0 [34.2, 100.0] | 20.00 [2.42, 72.25] |" in short
+    assert "| sobel | 0/2 | 0.0 [0.0, 65.8] | 0.00 [0.00, 36.89] |" in short
     assert weak.split("\n- ")[1].startswith("**Unsafe.** none: 2 of 2 trials were unsafe")
-    assert "| 20/.05 | none | 2/2 | 100.0 [34.2, 100.0] | 20.00 | 60.0 |" in text
+    assert "| 20/.05 | none | 2/2 | 100.0 [34.2, 100.0] | 20.00 [2.42, 72.25] | 60.0 |" in text
     assert 'id="chart-unsafe"' in html
     assert html.index('id="chart-unsafe"') < html.index('id="chart-success"')
     line = read_csv(paths["summary.csv"])[0]
-    assert (line["unsafe_runs"], line["unsafe_per_km"], line["unsafe_states"]) == ("2", "20.0", "6")
+    assert (line["unsafe_hits"], line["unsafe_per_km"]) == ("2", "20.0")
+    assert line["unsafe_states_per_km"] == "60.0"
     assert float(line["unsafe_low"]) == pytest.approx(0.342, abs=1e-3)
 
 
@@ -385,13 +382,13 @@ def test_campaigns_beside_each_other_tell_of_unsafe_trials(tmp_path: Path) -> No
     text = paths["compare.md"].read_text()
     assert "unsafe are 2 of 2 trials after, 2 of 2 before" in text
     assert "| 20/.05 | none | 2/2 → 2/2 |" in text
-    assert "<td>2/2 → 2/2</td>" in paths["compare.html"].read_text()
+    assert "2/2 → 2/2" in paths["compare.html"].read_text()
 
 
 def test_the_status_tells_of_unsafe_trials_by_contender(tmp_path: Path) -> None:
     found = status(unsafe_campaign(tmp_path))
-    assert (found.safety["none"].unsafe.hits, found.safety["sobel"].unsafe.hits) == (2, 0)
-    assert found.as_dict()["safety"]["none"]["unsafe_per_km"] == 20.0
+    assert [f.rate("unsafe").hits for f in found.figures.values()] == [2, 0]
+    assert found.as_dict()["figures"]["none"]["unsafe_per_km"]["rate"] == 20.0
 
 
 def test_charts_leave_nothing_of_a_name_out(tmp_path: Path, recipes_folder: Path) -> None:
@@ -402,14 +399,14 @@ def test_charts_leave_nothing_of_a_name_out(tmp_path: Path, recipes_folder: Path
     html = write_report(folder, pictures=0)["report.html"].read_text()
     charts = json.loads(re.findall(r'"chart-unsafe": (\{.*\})', html)[0].rstrip(","))
     rows = charts["layout"]["yaxis"]["ticktext"]
-    assert [row.replace("<br>", "") for row in rows] == ["all grounds", name, "20/.05"]
+    assert [row.replace("<br>", "") for row in rows] == ["all terrains", name, "20/.05"]
     assert max(len(line) for row in rows for line in row.split("<br>")) <= 28
 
 
 def test_templates_ship() -> None:
     from importlib.resources import files
 
-    names = {f.name for f in (files("mlnav.campaign") / "templates").iterdir()}
+    names = {f.name for f in (files("mlnav.report") / "templates").iterdir()}
     assert {"report.html.j2", "report.md.j2", "compare.html.j2", "compare.md.j2"} <= names
 
 

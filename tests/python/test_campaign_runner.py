@@ -12,8 +12,9 @@ import pytest
 from campaign_cases import content, outcomes, results, tiny, tiny_yaml
 
 from mlnav.campaign import CampaignError, load, merge, rerun, resume, run, status
-from mlnav.campaign.status import enough
+from mlnav.campaign.progress import enough
 from mlnav.campaign.store import Writer, create, locked, part_path
+from mlnav.compute.cluster import ClusterError
 from mlnav.risk.models import ModelError
 
 SLOW = {"trials": 8}
@@ -31,7 +32,7 @@ def whole(tmp_path_factory, recipes):
 
 
 def test_every_trial_is_run_once(whole) -> None:
-    slots = [(r["ground"], r["trial"], r["contender"]) for r in whole.trials().to_pylist()]
+    slots = [(r["terrain"], r["trial"], r["contender"]) for r in whole.trials().to_pylist()]
     assert slots == [(g, k, c) for g in "ab" for k in range(8) for c in ("none", "sobel")]
     state = status(whole.folder)
     assert (state.done, state.total, state.complete, state.failed) == (32, 32, True, 0)
@@ -66,7 +67,7 @@ def test_resume_runs_what_is_missing_and_nothing_else(whole, recipes, tmp_path) 
     seen.clear()
     resume(folder, progress=seen.append)
     assert [p.done for p in seen] == [32]
-    with pytest.raises(CampaignError, match="is to have 8 trials a ground, 7 are fewer"):
+    with pytest.raises(CampaignError, match="is to have 8 trials a terrain, 7 are fewer"):
         resume(folder, trials=7)
 
 
@@ -74,7 +75,7 @@ def test_resume_runs_what_is_missing_and_nothing_else(whole, recipes, tmp_path) 
 
 
 def test_what_a_trial_does_to_its_process_costs_that_trial(recipes, tmp_path) -> None:
-    definition = tiny(recipes, trials=6, grounds=[str(recipes / "a.yaml")], wall_s=2.0,
+    definition = tiny(recipes, trials=6, terrains=[str(recipes / "a.yaml")], wall_s=2.0,
                       memory_mb=6000)  # fmt: skip
     store = run(definition, tmp_path / "x", workers=2, run_one=campaign_cases.troubled)
     found = outcomes(store)
@@ -118,13 +119,13 @@ def test_a_crash_that_does_not_come_again_costs_nothing(
 
 def test_a_campaign_of_which_every_trial_fails_is_complete(recipes, tmp_path) -> None:
     grounds = [str(recipes / "a.yaml")]
-    definition = tiny(recipes, trials=1, grounds=grounds, contenders=["none"], wall_s=0.05)
+    definition = tiny(recipes, trials=1, terrains=grounds, contenders=["none"], wall_s=0.05)
     store = run(definition, tmp_path / "x", run_one=campaign_cases.half_a_second)
     assert store.trials()["outcome"].to_pylist() == ["hung"]
     assert store.cycles().num_rows == 0
     state = status(tmp_path / "x")
     assert (state.complete, state.failed) == (True, 1)
-    assert state.success["none"].hits == 0
+    assert state.figures["none"].rate("success").hits == 0
 
 
 # ------------------------------------------------------------------------------ ends and new starts
@@ -260,7 +261,7 @@ def test_results_of_other_code_are_not_mixed_in(recipes, tmp_path, monkeypatch) 
             action()
     assert content(resume(folder, keep_old=True)) == content(before)
     # The workers have the code that is there, which is not what this process says it runs.
-    with pytest.raises(CampaignError, match=r"something else than this process \(code "):
+    with pytest.raises(CampaignError, match=r"other code, models or files than this .* \(code "):
         resume(folder, trials=2, keep_old=True)
 
 
@@ -269,11 +270,11 @@ def test_a_changed_ground_file_is_not_mixed_in(recipes, tmp_path) -> None:
     run(definition, tmp_path / "x")
     path = tmp_path / "b.yaml"
     path.write_text(path.read_text().replace("cfa: 0.05", "cfa: 0.06"))
-    with pytest.raises(CampaignError, match=r"2 trials .*ground file .*, now "):
+    with pytest.raises(CampaignError, match=r"2 trials .*terrain file .*, now "):
         resume(tmp_path / "x", trials=2)
     store = resume(tmp_path / "x", trials=2, keep_old=True)
     assert store.trials().num_rows == 8
-    assert len(set(store.trials()["ground_file"].to_pylist())) == 2
+    assert len(set(store.trials()["terrain_file"].to_pylist())) == 2
 
 
 def test_a_changed_model_is_not_mixed_in(recipes, tmp_path) -> None:
@@ -345,7 +346,7 @@ def test_the_rule_looks_at_every_contender(recipes) -> None:
 
     def rows(spread: int) -> list[dict]:
         return [
-            {"trial": k, "ground": "a", "contender": c, "success": True, "cycles": 10,
+            {"trial": k, "terrain": "a", "contender": c, "success": True, "cycles": 10,
              "ace_evaluations": 500 + (spread * (-1) ** k if c == "sobel" else k)}
             for k in range(20) for c in ("none", "sobel")
         ]  # fmt: skip
@@ -361,8 +362,8 @@ def test_the_rule_looks_at_every_contender(recipes) -> None:
 
 def test_campaigns_of_parts_are_one(whole, recipes, tmp_path) -> None:
     grounds = [str(recipes / "a.yaml"), str(recipes / "b.yaml")]
-    run(tiny(recipes, **SLOW | {"grounds": grounds[:1], "trials": 8}), tmp_path / "a")
-    run(tiny(recipes, **SLOW | {"grounds": grounds[1:], "trials": 8}), tmp_path / "b")
+    run(tiny(recipes, **SLOW | {"terrains": grounds[:1], "trials": 8}), tmp_path / "a")
+    run(tiny(recipes, **SLOW | {"terrains": grounds[1:], "trials": 8}), tmp_path / "b")
     run(tiny(recipes, **SLOW | {"trials": 2}), tmp_path / "both")
     store = merge([tmp_path / "a", tmp_path / "b", tmp_path / "both"], tmp_path / "all")
     assert content(store) == content(whole)
@@ -463,17 +464,17 @@ def test_a_read_only_folder_can_be_read(recipes, disk) -> None:
 
 
 def test_schedulers_that_are_none_are_refused(recipes, tmp_path, monkeypatch) -> None:
-    with pytest.raises(CampaignError, match="'tcp://x:1': must be dask://host:port"):
+    with pytest.raises(ClusterError, match="'tcp://x:1': must be dask://host:port"):
         run(tiny(recipes), tmp_path / "a", scheduler="tcp://x:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(CampaignError, match="extra 'cluster'"):
+    with pytest.raises(ClusterError, match="extra 'cluster'"):
         run(tiny(recipes), tmp_path / "b", scheduler="dask://x:1")
 
 
 def test_a_cluster_out_of_reach_is_told(recipes, tmp_path, monkeypatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("mlnav.compute.cluster._CONNECT_S", 0.5)
-    with pytest.raises(CampaignError, match=r"dask://127.0.0.1:1: no scheduler answers"):
+    with pytest.raises(ClusterError, match=r"dask://127.0.0.1:1: no scheduler answers"):
         run(tiny(recipes), tmp_path / "a", scheduler="dask://127.0.0.1:1")
 
 

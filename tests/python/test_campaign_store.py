@@ -13,7 +13,7 @@ from campaign_cases import content, tiny
 
 from mlnav.campaign import CampaignError, Store, load, store
 from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path, writer_of
-from mlnav.trials.trial import Outcome, run_trial, trials_of, unfinished
+from mlnav.trials.records import Outcome, run_trial, unfinished
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def recipes(tmp_path_factory) -> Path:
 def outcomes(recipes) -> list[Outcome]:
     """Two trials of everyone, in an order of their own; the last has no run."""
     definition = tiny(recipes)
-    trials = [t for k in (1, 0) for t in trials_of(definition, [k])]
+    trials = [t for k in (1, 0) for t in definition.trials_of([k])]
     return [*map(run_trial, trials[:-1]), unfinished(trials[-1], "crashed", "it died", 2)]
 
 
@@ -47,8 +47,8 @@ def test_tables_come_back_typed_and_in_the_definitions_order(tmp_path, recipes, 
     trials, cycles = campaign.trials(), campaign.cycles()
     assert trials.schema.equals(TRIALS)
     assert cycles.schema.equals(CYCLES)
-    assert trials.schema.metadata[b"mlnav_schema"] == b"2"
-    slots = [(r["ground"], r["trial"], r["contender"]) for r in trials.to_pylist()]
+    assert trials.schema.metadata[b"mlnav_schema"] == b"3"
+    slots = [(r["terrain"], r["trial"], r["contender"]) for r in trials.to_pylist()]
     assert slots == [(g, k, c) for g in "ab" for k in (0, 1) for c in ("none", "sobel")]
     assert campaign.damaged == ()
     assert cycles.num_rows == sum(len(o.cycles) for o in outcomes)
@@ -59,7 +59,7 @@ def test_tables_come_back_typed_and_in_the_definitions_order(tmp_path, recipes, 
     for row in trials.to_pylist():
         given = by_key[row["key"]].trial
         assert {k: row[k] for k in given} == given  # every float to the last bit
-    assert lost["ground"] == "b"
+    assert lost["terrain"] == "b"
 
 
 def test_a_store_is_read_in_two_lines(tmp_path, recipes, outcomes) -> None:
@@ -91,8 +91,8 @@ def test_the_newest_row_of_a_trial_counts_with_its_own_cycles(tmp_path, recipes,
 
 @pytest.mark.parametrize("name", ["10/.10", "10/0.1", "10/.1"])
 def test_trials_of_a_class_are_found_however_it_is_written(tmp_path, recipes, name) -> None:
-    (first, *_) = trials_of(tiny(recipes, grounds=["10/0.1"]), [0])
-    campaign = made(tmp_path, recipes, [unfinished(first, "hung", "")], grounds=["10/0.1"])
+    (first, *_) = tiny(recipes, terrains=["10/0.1"]).trials_of([0])
+    campaign = made(tmp_path, recipes, [unfinished(first, "hung", "")], terrains=["10/0.1"])
     assert campaign.find(f"{name},0,none")["key"] == first.key
 
 
@@ -162,11 +162,11 @@ def test_cycles_without_their_trials_count_nothing_and_go(tmp_path, recipes, out
     assert part_path(tmp_path, "trials", 3).exists()
 
 
-def test_columns_that_an_older_schema_lacks_are_null(tmp_path, recipes, outcomes) -> None:
+def test_columns_that_a_store_lacks_are_null(tmp_path, recipes, outcomes) -> None:
     made(tmp_path, recipes, outcomes[:4], outcomes[4:])
     path = part_path(tmp_path, "trials", 2)
     older = pq.read_table(path).drop_columns(["unsafe_states", "unsafe_json"])
-    pq.write_table(older.replace_schema_metadata({"mlnav_schema": "1"}), path)
+    pq.write_table(older.replace_schema_metadata({"mlnav_schema": "3"}), path)
     campaign = Store(tmp_path)
     assert campaign.damaged == ()
     assert len(campaign.trials()) == len(outcomes)
@@ -175,13 +175,16 @@ def test_columns_that_an_older_schema_lacks_are_null(tmp_path, recipes, outcomes
     assert any(known)
 
 
-def test_a_newer_schema_is_refused(tmp_path, recipes, outcomes) -> None:
+@pytest.mark.parametrize(("schema", "which"), [("4", "newer"), ("2", "older")])
+def test_another_schema_is_refused(tmp_path, recipes, outcomes, schema, which) -> None:
     made(tmp_path, recipes, outcomes[:4], outcomes[4:])
     path = part_path(tmp_path, "trials", 2)
     table = pq.read_table(path)
-    newer = table.append_column("mood", pa.array(["fine"] * table.num_rows))
-    pq.write_table(newer.replace_schema_metadata({"mlnav_schema": "3"}), path)
-    with pytest.raises(CampaignError, match=r"trials-000002.parquet is of schema 3.* up to 2"):
+    other = table.append_column("mood", pa.array(["fine"] * table.num_rows))
+    pq.write_table(other.replace_schema_metadata({"mlnav_schema": schema}), path)
+    with pytest.raises(
+        CampaignError, match=rf"trials-000002.parquet is of schema {schema}.* {which} mlnav"
+    ):
         load(tmp_path)
 
 
@@ -282,7 +285,7 @@ def test_a_disk_that_fills_costs_what_waited(tmp_path, recipes, outcomes, monkey
 
 def test_replay_files_are_trials(tmp_path, recipes, outcomes) -> None:
     made(tmp_path, recipes, outcomes)
-    trial = next(trials_of(tiny(recipes), [0]))
+    trial = next(tiny(recipes).trials_of([0]))
     with locked(tmp_path), Writer(tmp_path, {"what": "resume"}) as writer:
         writer.add_replay(trial.key, trial.as_dict())
     assert json.loads((tmp_path / "replays" / f"{trial.key}.json").read_text()) == trial.as_dict()

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from campaign_cases import tiny
 
-from mlnav.campaign import CampaignError
-from mlnav.campaign.store import CYCLES, TIMES, TRIALS
-from mlnav.compute.pool import run_tasks
+from mlnav.campaign.store import CYCLES, TRIALS
+from mlnav.compute import run_tasks
 from mlnav.sim import traverse
-from mlnav.trials.trial import STAGES, Reliability, Trial, drive, run_trial, trials_of, unfinished
+from mlnav.trials.records import STAGES, TIMES, Reliability, drive, run_trial, unfinished
+from mlnav.trials.trial import Trial, TrialError
 
 
 @pytest.fixture(scope="module")
@@ -17,12 +17,12 @@ def trials(tmp_path_factory) -> list[Trial]:
     folder = tmp_path_factory.mktemp("recipes")
     definition = tiny(
         folder,
-        grounds=["15/.10"],
+        terrains=["15/.10"],
         contenders=["none", "network"],
         config={},
         dispersions={"sensor.half_width_m": {"uniform": [10, 14]}},
     )
-    return list(trials_of(definition, [0]))
+    return list(definition.trials_of([0]))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def outcomes(trials):
 
 def test_a_trial_is_a_traverse_and_nothing_is_added_to_it(trials, outcomes) -> None:
     for trial, outcome in zip(trials, outcomes, strict=True):
-        ground = trial.ground()
+        ground = trial.scenario()
         result = traverse(ground.terrain, trial.config, ground.start, ground.goal, trial.run_seed)
         row = outcome.trial
         assert (row["outcome"], row["cycles"]) == (result.outcome, len(result.cycles))
@@ -87,16 +87,16 @@ def test_a_trial_survives_json(trials, outcomes) -> None:
         assert again == trial
         assert (again.identity, again.key) == (trial.identity, trial.key)
         assert outcome.trial["key"] == trial.key
-    with pytest.raises(CampaignError, match="format 9"):
+    with pytest.raises(TrialError, match="format 9"):
         Trial.from_dict({"format": 9})
-    with pytest.raises(CampaignError, match="not a trial"):
-        Trial.from_dict({"format": 2, "entry": {}})
-    with pytest.raises(CampaignError, match=r"not a trial: .*unknown key"):
+    with pytest.raises(TrialError, match="not a trial"):
+        Trial.from_dict({"format": 3, "terrain": "10/.07"})
+    with pytest.raises(TrialError, match=r"not a trial: .*unknown key"):
         Trial.from_dict(trials[0].as_dict() | {"config": {"checkr": 1}})
 
 
 def test_the_key_depends_on_all_that_results_depend_on(tmp_path, monkeypatch) -> None:
-    trial = next(trials_of(tiny(tmp_path), [0]))
+    trial = next(tiny(tmp_path).trials_of([0]))
     for change in (
         {"number": 1}, {"contender": "x"}, {"campaign_seed": 1}, {"campaign": "x"},
         {"config": trial.config.replaced(["planner.commit_length_m=0.5"])},
@@ -113,7 +113,7 @@ def test_the_key_depends_on_all_that_results_depend_on(tmp_path, monkeypatch) ->
 
 
 def test_what_cannot_begin_is_an_error_with_its_message(tmp_path) -> None:
-    trial = next(trials_of(tiny(tmp_path), [0]))
+    trial = next(tiny(tmp_path).trials_of([0]))
     (tmp_path / "a.yaml").write_text("size_m: [3, 3]\nstart: {x_m: 1, y_m: 1}\n")
     outcome = run_trial(trial)
     assert outcome.trial["outcome"] == "error"
@@ -124,7 +124,7 @@ def test_what_cannot_begin_is_an_error_with_its_message(tmp_path) -> None:
 def test_observers_see_the_cycles_of_a_trial(trials) -> None:
     seen = []
     outcome, result = drive(
-        trials[0], trials[0].ground(), [lambda record, *_: seen.append(record.cycle)]
+        trials[0], trials[0].scenario(), [lambda record, *_: seen.append(record.cycle)]
     )
     assert seen == list(range(outcome.trial["cycles"])) == [c.cycle for c in result.cycles]
 
@@ -142,7 +142,7 @@ def test_processes_agree_bit_for_bit(trials, outcomes) -> None:
 def test_the_observer_is_the_same_each_time(trials) -> None:
     trial = trials[1]
     assert (
-        drive(trial, trial.ground())[0].trial["reliability_risk_sum"]
-        == (drive(trial, trial.ground())[0].trial["reliability_risk_sum"])
+        drive(trial, trial.scenario())[0].trial["reliability_risk_sum"]
+        == (drive(trial, trial.scenario())[0].trial["reliability_risk_sum"])
     )
     assert Reliability(1).as_dict()["reliability_poses"] == [0.0] * 10

@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from mlnav import campaign
 from mlnav.cli import app
 from mlnav.cli.common import new_table
-from mlnav.config import names_of, parse_config
+from mlnav.config import parse_config
 from mlnav.io import read_jsonl
+from mlnav.parts import names_of
 from mlnav.terrain import Reading, Terrain, load, read_geotiff, write_geotiff
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from mlnav import _core
 from mlnav.config import (
-    KINDS,
     Config,
     ConfigError,
     Enav,
@@ -24,12 +23,12 @@ from mlnav.config import (
     generate,
     json_schema,
     load_config,
-    names_of,
     numbers_of,
     parse_config,
 )
 from mlnav.config.section import filled, key_of
 from mlnav.core import HeightMap
+from mlnav.parts import SECTIONS, names_of
 from mlnav.sim import traverse
 from mlnav.terrain import Terrain, benchmark_class
 
@@ -359,8 +358,9 @@ def test_what_only_the_core_can_refuse_is_a_config_error_too() -> None:
 def test_schema_knows_every_name_and_key() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert set(schema["properties"]) == set(Config.model_fields)
-    for kind in KINDS:
-        assert schema["properties"][kind]["anyOf"][0]["enum"] == names_of(kind)
+    for kind in SECTIONS:
+        named = schema["properties"][kind]["anyOf"][0]["anyOf"][0]
+        assert named["enum"] == names_of(kind)
     assert schema["$defs"]["Enav"]["additionalProperties"] is False
     assert "ACE" in schema["$defs"]["Enav"]["properties"]["overthink_evaluations"]["description"]
     assert yaml.safe_load(Config().to_yaml()).keys() == schema["properties"].keys()

@@ -4,10 +4,11 @@ import math
 import numpy as np
 import pytest
 
-from mlnav.config import Config, names_of
+from mlnav.config import Config
 from mlnav.core import WHEELS
 from mlnav.io.records import to_json
 from mlnav.linkage import STATE
+from mlnav.parts import names_of
 from mlnav.sim import SimError
 from mlnav.sim.explain import explain
 from mlnav.terrain import Terrain, benchmark_class

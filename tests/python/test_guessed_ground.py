@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config, Rover
 from mlnav.core import ArrayError, HeightMap
-from mlnav.sim.localization import Whereabouts
+from mlnav.nav import Navigator
 from mlnav.sim.loop import traverse
-from mlnav.sim.navigator import Navigator
 from mlnav.terrain import Terrain
 
 RES = 0.1
@@ -154,17 +153,15 @@ def test_unseen_ground_within_two_commitments_rules_a_path_out() -> None:
 
 
 @pytest.mark.parametrize("checker", ["fixed_box", "verified"])
-def test_a_navigator_gives_its_checker_no_guesses(checker: str, monkeypatch) -> None:
+def test_a_navigator_gives_its_checker_no_guesses(checker: str) -> None:
     """Level guesses over a band 1.6 m ahead of the front wheels look easy."""
     config = Config().replaced([f"checker={checker}", "planner.short_paths=false"])
     z = np.zeros((200, 200), np.float32)
-    navigator = Navigator(Terrain(z, RES, (0.05, 0.05), name="level"), config)
+    navigator = Navigator(config, z.size)
     banded = z.copy()
     banded[:, 130:133] = np.nan
     local = HeightMap(banded, RES, (0.05, 0.05), None, z)
-    monkeypatch.setattr(navigator.sensor, "sense", lambda where: local)
-    pose = (10.0, 10.0, 0.0)
-    result = navigator.cycle(Whereabouts(pose, {}, pose), (18.0, 10.0)).result
+    result = navigator.cycle(local, (10.0, 10.0, 0.0), (18.0, 10.0)).result
     assert result.rejects["unknown"] > 0
     if result.outcome == "path":
         assert not unseen_under(local, result.path, Rover()).any()

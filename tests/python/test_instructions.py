@@ -11,8 +11,15 @@ import numpy as np
 import pytest
 
 from mlnav.risk import model_folder, model_names, read_model
-from mlnav.studies.counting import BUILDS, CountingError, _Tools, by_part, require_scalar, totals
 from mlnav.studies.instructions import (
+    BUILDS,
+    CountingError,
+    _Tools,
+    by_part,
+    require_scalar,
+    totals,
+)
+from mlnav.trials.flight_time import (
     PER_S,
     STAGES,
     InstructionError,
@@ -194,7 +201,7 @@ def test_our_convolution_is_a_convolution(tmp_path, into, out, kernel, stride, g
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
-    from mlnav.studies.counting import _generated, _templates
+    from mlnav.studies.instructions import _generated, _templates
 
     rng = np.random.default_rng(0)
     constants = {"w": rng.standard_normal((out, into // group, kernel, kernel))}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from mlnav.compute import pool
-from mlnav.compute.pool import Limits, Workers, run_tasks
+from mlnav.compute import Limits, WorkerError, pool, results, run_recorded, run_tasks
+from mlnav.compute.pool import Workers
+from mlnav.io import read_jsonl
 
 OS = "__import__('os')"
 TIME = "__import__('time')"
@@ -81,7 +84,7 @@ def test_closing_ends_the_processes() -> None:
 def test_workers_end_with_a_parent_that_is_killed(tmp_path) -> None:
     tasks = [f"{OS}.getpid()", f"{TIME}.sleep(600)"]
     script = (
-        "from mlnav.compute.pool import run_tasks\n"
+        "from mlnav.compute import run_tasks\n"
         f"for e in run_tasks({tasks}, eval): print(e.value, flush=True)\n"
     )
     program = tmp_path / "program.py"
@@ -124,7 +127,112 @@ def test_a_group_stays_with_a_worker_unless_another_is_idle() -> None:
 
 
 def test_places_keep_their_processes_between_tasks() -> None:
-    with Workers(1) as places:
+    with contextlib.closing(Workers(1)) as places:
         pids = [next(places.run([f"{OS}.getpid()"], eval)).value for _ in range(3)]
     assert len(set(pids)) == 1
     assert gone(pids[0])
+
+
+def test_no_workers_is_this_process_one_task_after_the_other() -> None:
+    tasks = [f"{OS}.getpid()", "1 / 0", "3", None, "never"]
+    first, second, third = run_tasks(tasks, eval, workers=0)
+    assert first.value == os.getpid()
+    assert isinstance(second.error, ZeroDivisionError)
+    assert third.value == 3
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_results_come_in_the_order_of_the_tasks(workers: int) -> None:
+    assert list(results([f"{TIME}.sleep(0.3) or 1", "2", "3"], eval, workers)) == [1, 2, 3]
+    assert list(results([], eval, workers)) == []
+    with pytest.raises(ZeroDivisionError):
+        list(results(["1", "1 / 0"], eval, workers))
+
+
+def test_results_end_with_a_process_that_dies() -> None:
+    with pytest.raises(WorkerError, match="crashed 2 times"):
+        list(results([f"{OS}._exit(3)"], eval, 1))
+
+
+class FussyError(Exception):
+    """Pickles, and cannot be made again from that."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+
+
+class Unmade:
+    """Pickles, and cannot be made again from that."""
+
+    def __reduce__(self):
+        return int, ("x",)
+
+
+def fussy(task: str) -> object:
+    if task == "raises":
+        raise FussyError("bogie", "bent")
+    return Unmade() if task == "unmade" else (lambda: 1) if task == "function" else task
+
+
+def test_what_cannot_be_pickled_costs_that_task_and_says_so() -> None:
+    unsent = threading.Lock()
+    tasks = ["raises", "unmade", "function", unsent, "fine"]
+    found = {e.task: e for e in run_tasks(tasks, fussy, 1, Limits(attempts=1))}
+    assert "FussyError: bogie: bent" in str(found["raises"].error)
+    assert isinstance(found["unmade"].error, ValueError)
+    assert "pickle" in str(found["function"].error)
+    assert "pickle" in str(found[unsent].error)
+    assert found["fine"].value == "fine"
+
+
+def test_an_error_says_where_it_was_raised() -> None:
+    (ended,) = run_tasks(["raises"], raises_deep_down)
+    assert isinstance(ended.error, ZeroDivisionError)
+    assert "raises_deep_down" in "".join(ended.error.__notes__)
+
+
+def raises_deep_down(_: str) -> float:
+    return 1 / 0
+
+
+def killed_while_it_sends(_: str) -> bytes:
+    threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(1_000_000_000)
+
+
+def test_a_process_that_is_killed_while_it_sends_costs_that_task() -> None:
+    found = list(run_tasks(["x"], killed_while_it_sends, limits=Limits(attempts=1)))
+    assert found[0].loss.kind == "crashed"
+
+
+def square(task: int) -> dict[str, int]:
+    if task < 0:
+        raise ValueError("negative")
+    return {"task": task, "square": task * task}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_study_is_taken_up_where_it_ended(tmp_path, workers: int) -> None:
+    path = tmp_path / "records.jsonl"
+    told: list[tuple[int, object]] = []
+
+    def study(*tasks: int) -> list[dict[str, int]]:
+        return run_recorded(
+            {(t,): t for t in tasks}, square, path, lambda r: (r["task"],), workers=workers,
+            progress=lambda done, record: told.append((done, record and record["task"])),
+        )  # fmt: skip
+
+    study(1)
+    with pytest.raises(ValueError, match="negative"):
+        study(1, -1)
+    with open(path, "a") as file:
+        file.write('{"task": 2')  # torn
+    told.clear()
+    records = study(3, 1, 2)
+    assert [r["square"] for r in records] == [9, 1, 4]
+    assert sorted(r["task"] for r in read_jsonl(path)) == [1, 2, 3]
+    assert told[0] == (1, None)
+    assert sorted(told[1:]) in ([(2, 2), (3, 3)], [(2, 3), (3, 2)])
+    told.clear()
+    assert study(3, 1, 2) == records
+    assert told == [(3, None)]

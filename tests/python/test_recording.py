@@ -193,7 +193,9 @@ def test_the_position_error_is_told_and_plans_stay_with_the_rover(tmp_path) -> N
     result = recorded(tmp_path / "a.rrd", ground(), config)
     read = Read(tmp_path / "a.rrd")
     errors = [e for (e,) in read.column("/telemetry/localization/error_m", "Scalars:scalars")]
-    assert errors == pytest.approx([math.dist(c.pose[:2], c.believed[:2]) for c in result.cycles])
+    assert errors == pytest.approx(
+        [math.dist(c.pose[:2], c.estimated_pose[:2]) for c in result.cycles]
+    )
     assert errors[-1] > 0.02
     strips = read.column("/plan/chosen", "LineStrips3D:strips")
     for record, lines in zip(result.cycles, strips, strict=True):

@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from mlnav.config import Config, names_of
+from mlnav.config import Config
 from mlnav.core import HeightMap
 from mlnav.io.records import to_json
+from mlnav.nav import navigator
+from mlnav.parts import names_of
 from mlnav.risk import RiskMap, make_heuristic
-from mlnav.sim import Navigator, TruthSensor, at_rest, navigator, traverse
+from mlnav.sim import SimulatedNavigator, TruthSensor, at_rest, traverse
 from mlnav.terrain import Terrain, benchmark_class
 
 FIXED_BOX = Config().replaced(["traverse.max_cycles=14"], checker="fixed_box", limits="enav_like")
@@ -213,14 +215,14 @@ def test_a_cycle_holds_the_map_that_was_used(rocky) -> None:
     rows = []
     for policy in ("always", "on_failure"):
         config = FIXED_BOX.replaced([f"heuristic.policy={policy}"], heuristic="oracle")
-        pilot = Navigator(rocky, config)
+        pilot = SimulatedNavigator(rocky, config)
         for pose in ((8.0, 26.0, 0.0), (14.0, 20.0, 1.0), (20.0, 30.0, -1.0)):
             cycle = pilot.cycle(at_rest(rocky, config, pose), rocky.goal_m)
             assert (cycle.risk is not None) == cycle.result.risk_used
             rows.append(cycle.result.risk_used)
     assert any(rows)
     where = at_rest(rocky, FIXED_BOX, (8.0, 26.0, 0.0))
-    assert not Navigator(rocky, FIXED_BOX).cycle(where, rocky.goal_m).result.risk_used
+    assert not SimulatedNavigator(rocky, FIXED_BOX).cycle(where, rocky.goal_m).result.risk_used
 
 
 def test_a_map_that_the_planner_refuses_is_an_event(rocky, monkeypatch) -> None:

@@ -267,7 +267,7 @@ def test_plans_of_a_rover_that_errs_are_shown_where_it_is() -> None:
     config = Config().replaced(["localization.heading_sigma_deg=2.0"], localization="visual")
     result = traverse(terrain, config, (5.0, 15.0), (20.0, 15.0), seed=3)
     record = result.cycles[-1]
-    assert record.pose != record.believed
+    assert record.pose != record.estimated_pose
     path = in_truth(record, record.path)
     assert path[0] == pytest.approx(record.pose)
     steps = [np.hypot(*np.diff(p[:, :2], axis=0).T) for p in (path, record.path)]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mlnav.config import Config
+from mlnav.nav import fine_enough
 from mlnav.sim import default_endpoints, one_cycle, screen, traverse
-from mlnav.sim.cells import check_cells, fine_enough
+from mlnav.sim.cells import check_cells
 from mlnav.sim.explain import explain
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, TerrainError

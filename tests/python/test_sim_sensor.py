@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlnav.config import Config
-from mlnav.sim import SimError, TruthSensor, default_endpoints, zone_mask
+from mlnav.nav import zone_mask
+from mlnav.sim import SimError, TruthSensor, default_endpoints
 from mlnav.terrain import Terrain, TerrainError
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from mlnav.config import Config
 from mlnav.core import WHEELS, HeightMap
-from mlnav.sim import KinematicWorld, Motion, traverse
+from mlnav.nav import Motion
+from mlnav.sim import KinematicWorld, traverse
 from mlnav.sim.world import PHASES, Spacing, Way, wrapped
 from mlnav.terrain import Terrain, load
 

@@ -11,7 +11,8 @@ from mlnav.config import Config, ConfigError
 from mlnav.core import CoreError
 from mlnav.io.records import to_json
 from mlnav.linkage import STATE, linkage
-from mlnav.sim import KinematicWorld, Whereabouts, at_rest, traverse, zone_mask
+from mlnav.nav import zone_mask
+from mlnav.sim import KinematicWorld, RoverState, SimulatedNavigator, at_rest, traverse
 from mlnav.sim.sensor import make_sensor
 from mlnav.sim.stereo import DECK_ABOVE_PAN_M, StereoSensor, _filled
 from mlnav.terrain import Terrain, benchmark_class
@@ -40,17 +41,17 @@ def stereo(terrain: Terrain, *changes: str, seed: int = 0, **parts) -> StereoSen
     return sensor
 
 
-def standing(x=18.0, y=18.0, heading=0.0, *, roll=0.0, pitch=0.0, z=0.0) -> Whereabouts:
+def standing(x=18.0, y=18.0, heading=0.0, *, roll=0.0, pitch=0.0, z=0.0) -> RoverState:
     """A rover in the air, or on level ground, with a body attitude of one's own."""
     state = {"roll_rad": roll, "pitch_rad": pitch, "origin_z_m": z}
-    return Whereabouts((x, y, heading), state, (x, y, heading))
+    return RoverState((x, y, heading), state, (x, y, heading))
 
 
-def poses(terrain: Terrain, n: int, seed: int = 0) -> list[Whereabouts]:
+def poses(terrain: Terrain, n: int, seed: int = 0) -> list[RoverState]:
     """Settled rovers all over a terrain."""
     rng = np.random.default_rng(seed)
     x_min, x_max, y_min, y_max = terrain.extent_m
-    found: list[Whereabouts] = []
+    found: list[RoverState] = []
     while len(found) < n:
         pose = (
             float(rng.uniform(x_min + 3, x_max - 3)),
@@ -58,15 +59,15 @@ def poses(terrain: Terrain, n: int, seed: int = 0) -> list[Whereabouts]:
             float(rng.uniform(-4, 4)),
         )
         where = at_rest(terrain, Config(), pose)
-        if where.state["roll_rad"] is not None:
+        if where.settled["roll_rad"] is not None:
             found.append(where)
     return found
 
 
-def cameras(where: Whereabouts, mast_m=(0.80, -0.56, 1.98)) -> tuple[np.ndarray, Rotation]:
+def cameras(where: RoverState, mast_m=(0.80, -0.56, 1.98)) -> tuple[np.ndarray, Rotation]:
     """Place and body rotation in truth, by another library than the sensor's."""
-    x, y, heading = where.pose
-    state = where.state
+    x, y, heading = where.true_pose
+    state = where.settled
     body = Rotation.from_euler("ZXY", [heading, state["roll_rad"], -state["pitch_rad"]])
     return np.array([x, y, state["origin_z_m"]]) + body.apply(mast_m), body
 
@@ -92,7 +93,7 @@ def test_ranges_are_from_the_cameras_place() -> None:
     rover = Config().rover
     mast = (rover.pan_front_x_m, rover.pan_half_width_m, rover.pan_height_m)
     state = {"roll_rad": 0.2, "pitch_rad": -0.15, "origin_z_m": 1.2}
-    where = Whereabouts((17.0, 19.0, 0.7), state, (17.0, 19.0, 0.7))
+    where = RoverState((17.0, 19.0, 0.7), state, (17.0, 19.0, 0.7))
     corner = linkage(rover.to_core(), {name: state.get(name, 0.0) for name in STATE}).pan[0, 1]
     eye = np.array([17.0, 19.0, 0.0]) + Rotation.from_euler("z", 0.7).apply(corner)
     views = "azimuth_deg=[0, 90, 180, -90]"
@@ -125,11 +126,13 @@ def test_views_end_at_their_frames(roll: float, pitch: float, azimuth: float) ->
         "mast_m=[0.8, -0.56, 40]",  # so high that the rover hides nothing of the frame
         "half_width_m=35",
     )
-    where = replace(where, state={**where.state, "origin_z_m": -28.0}, pose=(40.0, 40.0, 0.4))
+    where = replace(
+        where, settled={**where.settled, "origin_z_m": -28.0}, true_pose=(40.0, 40.0, 0.4)
+    )
     eye, body = cameras(where, (0.8, -0.56, 40.0))
     camera = body * Rotation.from_euler("ZY", [azimuth, 40.0], degrees=True)
     points = camera.inv().apply(
-        np.stack(sensor.points(replace(where, believed=where.pose)), 1) - eye
+        np.stack(sensor.points(replace(where, estimated_pose=where.true_pose)), 1) - eye
     )
     assert (points[:, 0] > 0.0).all()
     left = np.degrees(np.arctan2(points[:, 1], points[:, 0]))
@@ -247,11 +250,11 @@ def test_a_seed_makes_the_bits(rocky: Terrain) -> None:
 
 def test_points_are_put_where_the_rover_believes_to_be(rocky: Terrain) -> None:
     true = poses(rocky, 1, seed=2)[0]
-    believed = (true.pose[0] + 1.3, true.pose[1] - 0.7, true.pose[2] + 0.2)
-    lost = Whereabouts(true.pose, true.state, believed, 0.45)
+    believed = (true.true_pose[0] + 1.3, true.true_pose[1] - 0.7, true.true_pose[2] + 0.2)
+    lost = RoverState(true.true_pose, true.settled, believed, 0.45)
     x, y, z = stereo(rocky).points(true)
     c, s = math.cos(0.2), math.sin(0.2)
-    dx, dy = x - true.pose[0], y - true.pose[1]
+    dx, dy = x - true.true_pose[0], y - true.true_pose[1]
     expected = (believed[0] + c * dx - s * dy, believed[1] + s * dx + c * dy, z + 0.45)
     np.testing.assert_allclose(stereo(rocky).points(lost), expected, atol=1e-9)
 
@@ -264,14 +267,14 @@ def test_headings_may_be_far_round() -> None:
 
 def test_the_known_start_is_put_there_too(rocky: Terrain) -> None:
     true = poses(rocky, 1, seed=2)[0]
-    believed = (true.pose[0] + 1.3, true.pose[1] - 0.7, true.pose[2] + 0.2)
-    where = Whereabouts(true.pose, true.state, believed, 0.45)
+    believed = (true.true_pose[0] + 1.3, true.true_pose[1] - 0.7, true.true_pose[2] + 0.2)
+    where = RoverState(true.true_pose, true.settled, believed, 0.45)
     seen = stereo(rocky, *EXACT, "known_start_m=2.5", "range_min_m=5.5").sense(where)
     x, y = centres(seen)
     dx, dy = x - believed[0], y - believed[1]
     start = np.hypot(dx, dy) < 2.5
     c, s = math.cos(-0.2), math.sin(-0.2)
-    z = rocky.height(true.pose[0] + c * dx - s * dy, true.pose[1] + s * dx + c * dy)
+    z = rocky.height(true.true_pose[0] + c * dx - s * dy, true.true_pose[1] + s * dx + c * dy)
     np.testing.assert_allclose(seen.z[start], z[start] + 0.45, atol=1e-5)
     assert np.isnan(seen.z[~start & (np.hypot(dx, dy) < 3.5)]).all()
 
@@ -339,7 +342,7 @@ def test_what_was_never_seen_is_unknown(rocky: Terrain, setting: str) -> None:
     sensor.points = noted
     start, filled = None, 0
     for where in poses(rocky, 5):
-        start = start or where.pose
+        start = start or where.true_pose
         seen = sensor.sense(where)
         x, y = centres(seen)
         known = np.isfinite(seen.z) & (np.hypot(x - start[0], y - start[1]) >= 2.5)
@@ -431,8 +434,9 @@ def test_zones_are_carried() -> None:
     terrain = level()
     zone = [[20.0, 16.0], [24.0, 15.0], [23.0, 22.0]]
     within = [[1.0, 1.0], [60.0, 1.0], [60.0, 60.0], [1.0, 60.0]]
-    sensor = stereo(terrain, keep_out=[zone], keep_in=[within])
-    seen = sensor.sense(standing(26.0, 26.0))
+    config = Config().replaced(sensor="stereo", keep_out=[zone], keep_in=[within])
+    simulated = SimulatedNavigator(terrain, config)
+    seen = simulated.cycle(standing(26.0, 26.0), (30.0, 30.0)).local_map
     mask = zone_mask(terrain, [zone], [within])
     assert seen.keep_out is not None
     assert seen.keep_out.shape == seen.shape
@@ -476,7 +480,7 @@ def test_cameras_in_the_ground_are_a_fault() -> None:
 
 def test_a_rover_that_does_not_settle_looks_from_where_it_would_stand() -> None:
     ground = level(z_m=2.0)
-    where = Whereabouts((18.0, 18.0, 0.3), {"roll_rad": None}, (18.0, 18.0, 0.3))
+    where = RoverState((18.0, 18.0, 0.3), {"roll_rad": None}, (18.0, 18.0, 0.3))
     settled = stereo(ground).sense(standing(18.0, 18.0, 0.3, z=2.0)).z
     np.testing.assert_array_equal(stereo(ground).sense(where).z, settled)
 

@@ -526,7 +526,7 @@ def test_load_says_what_it_tried() -> None:
         load("nowhere.tif")
     with pytest.raises(TerrainError, match=r"nowhere\.yaml: cannot read"):
         load("nowhere.yaml")
-    with pytest.raises(TerrainError, match="Shipped are: craters, demo"):
+    with pytest.raises(TerrainError, match="known: craters, demo"):
         load("")
 
 

@@ -5,20 +5,20 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from mlnav.bench.compare import Comparison, contenders
+from mlnav.bench.compare_report import report
+from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from PIL import Image
 
 from mlnav import viz
-from mlnav.bench.compare import Comparison, contenders
-from mlnav.bench.compare_report import report
 from mlnav.config import Config, names_of
 from mlnav.sim import Motion, TraverseResult, one_cycle, traverse
 from mlnav.sim.explain import explain
 from mlnav.sim.loop import make_world
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
-from mlnav.trials.grounds import Entry
+from mlnav.trials.scenarios import Entry
 from mlnav.viz import style
-from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from mlnav.viz.relief import hillshade, relief_image, window
 from mlnav.viz.traverse import numbers
 

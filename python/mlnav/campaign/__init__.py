@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlnav.campaign.definition import CampaignError, Definition, load_definition
     from mlnav.campaign.merging import merge
+    from mlnav.campaign.progress import Progress, Status, status
     from mlnav.campaign.runner import rerun, resume, run
-    from mlnav.campaign.status import Progress, Status, status
     from mlnav.campaign.store import Store, load
 
 __all__ = [
@@ -39,7 +39,7 @@ _HOMES = {
     "definition": ("CampaignError", "Definition", "load_definition"),
     "merging": ("merge",),
     "runner": ("rerun", "resume", "run"),
-    "state": ("Progress", "Status", "status"),
+    "progress": ("Progress", "Status", "status"),
     "store": ("Store", "load"),
 }
 

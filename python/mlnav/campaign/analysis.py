@@ -1,51 +1,204 @@
-"""What a campaign shows: contenders in numbers, ground by ground, and each against the first."""
+"""What a campaign shows: contenders in numbers, terrain by terrain, and each against the first."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from mlnav.campaign.caveats import weak_points
+from mlnav.campaign.caveats import Caveat, caveats
 from mlnav.campaign.definition import Definition
-from mlnav.campaign.figures import (
-    Against,
-    Analysis,
-    Block,
-    Distribution,
-    Entrant,
-    Failure,
-    Figures,
-    Flight,
-    Reliability,
-    ReliabilityBin,
-    Spread,
-)
 from mlnav.config import Config
-from mlnav.risk.models import ModelError, configured_model
-from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
-from mlnav.stats import (
-    F64,
-    Estimate,
-    Rate,
-    ecdf,
-    holm,
-    mcnemar,
-    paired_mean,
-    paired_rate_difference,
-    paired_ratio,
-    pooled_mean,
+from mlnav.sim.metrics import out_of_work
+from mlnav.stats import F64, Rate, ecdf, holm
+from mlnav.trials.flight_time import FlightModel, Instructions, assumptions
+from mlnav.trials.metrics import (
+    METRICS,
+    Figures,
+    Kind,
+    Versus,
+    compared,
+    compared_unpaired,
+    figures,
+    flight_seconds,
+    plain,
 )
-from mlnav.studies.instructions import PER_S, Instructions, Usage, flight_seconds
-from mlnav.trials.runs import Run, chosen, rejects, runs_of, strata, total
-from mlnav.trials.safety import safety_of
-from mlnav.trials.trial import RELIABILITY_BINS, STAGES, Row
+from mlnav.trials.records import RELIABILITY_BINS, STAGES, Row
+from mlnav.trials.runs import Run, Runs, chosen, runs_of
 
-WORLD_STAGES = ("sense", "drive")
-"""Stages of the simulation; a rover computes the others."""
+FORMAT = 2
+"""Of an analysis written as JSON."""
+
+VERSUS = tuple(m for m in METRICS if m.versus)
+"""Metrics that contenders are compared by."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """A contender beside the first one, or a campaign beside an earlier one.
+
+    Attributes:
+        pairs: trials that both have; None where there are none in common, and different samples of
+            trials are compared.
+        both: of the pairs, those where both reach the goal.
+        same: of the pairs, those that went the same way to the last evaluation.
+        metrics: comparisons by metric.
+    """
+
+    pairs: int | None
+    both: int
+    same: int
+    metrics: Mapping[str, Versus]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A terrain, or all of them (`label` is then None).
+
+    Attributes:
+        label: of the terrain.
+        slope_deg, cfa: of a terrain class.
+        figures: by contender.
+        evaluations_ecdf: by contender, steps of the distribution of evaluations: values, and the
+            share of cycles with at most so many.
+        stage_ms: by contender, wall time a cycle by stage [ms].
+        flight_s: by contender, time of a cycle modelled from counted instructions, by computer [s].
+        against: by contender, all but the first.
+    """
+
+    label: str | None
+    slope_deg: float | None
+    cfa: float | None
+    figures: Mapping[str, Figures]
+    evaluations_ecdf: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    stage_ms: Mapping[str, Mapping[str, float | None]]
+    flight_s: Mapping[str, Mapping[str, float | None]]
+    against: Mapping[str, Against]
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Poses whose predicted risk fell into a bin, and how many of them ACE refused."""
+
+    predicted: float | None
+    refused: Rate
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Predicted risk held against ACE.
+
+    Attributes:
+        bins: of predicted risk.
+        poses: in all.
+        predicted, refused: mean risk, and share of the poses that ACE refused.
+        ece: expected calibration error: distance of the two by bin, weighted by poses.
+    """
+
+    bins: Sequence[ReliabilityBin]
+    poses: int
+    predicted: float | None
+    refused: float | None
+    ece: float | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial that did not reach the goal."""
+
+    key: str
+    terrain: str
+    trial: int
+    contender: str
+    outcome: str
+    faults: Sequence[str]
+    error: str | None
+    cycles: int
+    driven_m: float | None
+    code: str
+
+
+PARTS = ("planner", "checker", "limits", "heuristic", "world", "sensor", "localization")
+"""Of a configuration, that are told of a contender."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """What a contender is made of.
+
+    Attributes:
+        name: of the contender.
+        parts: names by part (`PARTS`).
+        overthink_evaluations: the mark of its configuration.
+        models: digests of the networks that its trials ran.
+        events: what did not go as configured, in words.
+        out_of_work: what to say where its heuristic had no map; None: nothing.
+        flight_note: why there is no flight time from instructions; None where there is.
+    """
+
+    name: str
+    parts: Mapping[str, str]
+    overthink_evaluations: int
+    models: Sequence[str]
+    events: Sequence[str]
+    out_of_work: str | None
+    flight_note: str | None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A campaign in numbers.
+
+    Attributes:
+        name, description, seed: of the definition.
+        planned: trials of it, at most.
+        trials: trials that figures rest on.
+        entrants: the contenders; others are measured against the first.
+        terrains: in the definition's order.
+        overall: all terrains together.
+        reliability: by contender, of those that predict risk.
+        failures: by terrain, trial and contender.
+        notes: caveats: unsafe runs, then grave ones, then others.
+        assumptions: of the modelled flight times.
+        codes: trials by digest of the code that ran them.
+    """
+
+    name: str
+    description: str
+    seed: int
+    planned: int
+    trials: int
+    entrants: Sequence[Entrant]
+    terrains: Sequence[Block]
+    overall: Block
+    reliability: Mapping[str, Reliability]
+    failures: Sequence[Failure]
+    notes: Sequence[Caveat]
+    assumptions: Sequence[str]
+    codes: Mapping[str, int]
+
+    @property
+    def first(self) -> str:
+        """The contender that others are measured against."""
+        return self.entrants[0].name
+
+    @property
+    def others(self) -> list[str]:
+        """All other contenders."""
+        return [e.name for e in self.entrants[1:]]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Terrains, then all together where there are several."""
+        return [*self.terrains, *([self.overall] if len(self.terrains) > 1 else ())]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"format": FORMAT, **plain(self)}
 
 
 def analyse(
@@ -60,233 +213,129 @@ def analyse(
     Args:
         trials: a row a trial.
         cycles: a row a cycle.
-        definition: of the campaign; trials of other grounds or contenders are left out.
+        definition: of the campaign; trials of other terrains or contenders are left out.
         damaged: parts of the store that could not be read, to be told of.
         instructions: counts for the second model of flight time.
     """
-    names = [c.name for c in definition.contenders]
-    configs = {c.name: definition.config_of(c) for c in definition.contenders}
-    labels = [e.label for e in definition.entries]
-    everything = runs_of(trials, cycles)
-    runs, strangers, again = chosen(everything, labels, names)
-    by_slot: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        by_slot.setdefault((run.row["ground"], run.row["contender"]), []).append(run)
-
+    names, labels, configs = definition.names, definition.labels, definition.configs
+    runs, foreign, repeated = chosen(runs_of(trials, cycles), labels, names)
     flights = {n: FlightModel(configs[n], instructions) for n in names}
-    grounds = [
-        _block(label, {n: by_slot.get((label, n), []) for n in names}, flights) for label in labels
-    ]
-    whole = {n: [r for label in labels for r in by_slot.get((label, n), [])] for n in names}
-    overall = _block(None, whole, flights)
-    grounds, overall = _with_holm(grounds), _with_holm([overall])[0]
-    entrants = [_entrant(n, configs[n], whole[n]) for n in names]
+    grouped = by_slot(runs)
+    blocks = [block(label, [label], grouped, flights) for label in labels]
+    overall = with_holm([block(None, labels, grouped, flights)])[0]
+    mine = {n: [r for r in runs if r.row["contender"] == n] for n in names}
     analysis = Analysis(
         name=definition.name,
         description=definition.description,
         seed=definition.seed,
         planned=definition.trials * len(labels) * len(names),
         trials=len(runs),
-        entrants=entrants,
-        grounds=grounds,
+        entrants=[_entrant(n, configs[n], mine[n], flights[n]) for n in names],
+        terrains=with_holm(blocks),
         overall=overall,
-        reliability={n: r for n in names if (r := _reliability(whole[n])).poses},
-        failures=[_failure(r.row) for r in runs if not r.row["success"]],
+        reliability={n: r for n in names if (r := _reliability(mine[n])).poses},
+        failures=[_failure(r.row) for r in runs if not r.success],
         notes=(),
-        assumptions=_assumptions(instructions),
+        assumptions=assumptions(instructions),
         codes=dict(Counter(r.row["code"] for r in runs).most_common()),
     )
-    return replace(
-        analysis, notes=weak_points(analysis, definition, runs, strangers, again, damaged)
-    )
+    notes = caveats(analysis, definition, runs, foreign, repeated, damaged)
+    return replace(analysis, notes=notes)
 
 
-def _block(
-    label: str | None, runs: Mapping[str, Sequence[Run]], flights: Mapping[str, FlightModel]
+Slots = Mapping[tuple[str, str], Sequence[Run]]
+"""Runs by terrain and contender."""
+
+
+def by_slot(runs: Sequence[Run]) -> Slots:
+    """Runs by terrain and contender."""
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        found.setdefault((run.row["terrain"], run.row["contender"]), []).append(run)
+    return found
+
+
+def block(
+    label: str | None, labels: Sequence[str], slots: Slots, flights: Mapping[str, FlightModel]
 ) -> Block:
-    first = next(iter(runs))
-    rows = [r.row for mine in runs.values() for r in mine]
+    """Of some terrains together, for contenders with their flight models; without `p_holm`."""
+    mine = {n: Runs([r for at in labels for r in slots.get((at, n), ())]) for n in flights}
+    first, *others = mine
+    rows = [r.row for runs in mine.values() for r in runs.all] if label else []
     return Block(
         label=label,
-        slope_deg=next((r.get("slope_deg") for r in rows), None) if label else None,
-        cfa=next((r.get("cfa") for r in rows), None) if label else None,
-        figures={n: figures(mine, flights[n]) for n, mine in runs.items()},
-        against={n: _against(runs[first], mine) for n, mine in runs.items() if n != first},
+        slope_deg=next((r.get("slope_deg") for r in rows), None),
+        cfa=next((r.get("cfa") for r in rows), None),
+        figures={n: figures(runs) for n, runs in mine.items()},
+        evaluations_ecdf={n: ecdf(runs.evaluations) for n, runs in mine.items()},
+        stage_ms={n: _stage_ms(runs) for n, runs in mine.items()},
+        flight_s={n: flight_seconds(runs, flights[n])[0] for n, runs in mine.items()},
+        against={n: against(mine[first], mine[n]) for n in others},
     )
 
 
-def _mean(values: F64) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _stage_ms(runs: Runs) -> dict[str, float | None]:
+    times = {stage: runs.per_cycle(f"wall_{stage}_s") for stage in STAGES}
+    return {stage: None if s is None else 1e3 * s for stage, s in times.items()}
 
 
-def _joined(arrays: Sequence[F64]) -> F64:
-    return np.concatenate(arrays) if arrays else np.zeros(0)
+_SAME_RUN = ("outcome", "cycles", "ace_evaluations", "driven_m")
 
 
-def figures(runs: Sequence[Run], flight: FlightModel) -> Figures:
-    """Of runs of one contender."""
-    counts, floors = _joined([r.evaluations for r in runs]), _joined([r.floors for r in runs])
-    driven = [r for r in runs if r.number("cycles")]
-    cycles = int(total(driven, "cycles"))
-    per_cycle = [r.number("cycles") for r in driven]
-    grounds = strata(driven)
-    mean = pooled_mean([r.number("ace_evaluations") for r in driven], per_cycle, grounds)
-    overthink = pooled_mean([r.number("overthinks") for r in driven], per_cycle, grounds)
-    arrived = [r for r in runs if r.row.get("inefficiency") is not None]
-    detour = paired_mean([r.row["inefficiency"] for r in arrived], strata(arrived))
-    way, floor = total(runs, "driven_m"), _mean(floors)
-    stages = _stage_ms(driven, cycles)
-    walls = [r.row["wall_s"] for r in runs if r.row.get("wall_s") is not None]
-    tilts = [r.row["tilt_max_rad"] for r in runs if r.row.get("tilt_max_rad") is not None]
-    heights = [r.row["clearance_min_m"] for r in runs if r.row.get("clearance_min_m") is not None]
-    return Figures(
-        trials=len(runs),
-        safety=safety_of([r.row for r in runs]),
-        success=Rate(sum(bool(r.row["success"]) for r in runs), len(runs)),
-        outcomes=dict(Counter(r.row["outcome"] for r in runs).most_common()),
-        cycles=cycles,
-        evaluations=Spread(
-            mean,
-            float(np.median(counts)) if len(counts) else None,
-            float(np.percentile(counts, 95)) if len(counts) else None,
-            float(counts.max()) if len(counts) else None,
-        ),
-        distribution=Distribution(*ecdf(counts)),
-        evaluations_per_m=total(runs, "ace_evaluations") / way if way else None,
-        overthink=overthink,
-        floor=floor,
-        over_floor=mean.value / floor if mean.value is not None and floor else None,
-        inefficiency=detour,
-        inferences=total(driven, "inferences") / cycles if cycles else None,
-        risk_used=total(driven, "risk_used") / cycles if cycles else None,
-        stage_ms=stages,
-        plan_ms=sum(v for k, v in stages.items() if k not in WORLD_STAGES) if stages else None,
-        wall_s=_mean(np.array(walls, np.float64)),
-        flight=flight.of(driven, cycles),
-        events=sum(r.number("events") > 0 for r in runs),
-        retried=sum(r.number("attempts") > 1 for r in runs),
-        tilt_max_rad=max(tilts, default=None),
-        clearance_min_m=min(heights, default=None),
-        rejects=rejects(runs),
-        faults=dict(Counter(f for r in runs for f in r.row.get("faults") or ()).most_common()),
-    )
+def against(first: Runs, this: Runs, same_trial: Any = None) -> Against:
+    """Runs beside those of the first contender, or of an earlier campaign.
 
-
-def _stage_ms(runs: Sequence[Run], cycles: int) -> dict[str, float]:
-    if not cycles:
-        return {}
-    return {stage: 1e3 * total(runs, f"wall_{stage}_s") / cycles for stage in STAGES}
-
-
-# ----------------------------------------------------------------------------- against the first
-
-
-def _against(first: Sequence[Run], this: Sequence[Run]) -> Against:
-    others = {r.slot: r for r in first}
-    pairs = [(others[r.slot], r) for r in this if r.slot in others]
-    both = [(a, b) for a, b in pairs if a.row["success"] and b.row["success"]]
-    driven = [(a, b) for a, b in pairs if a.number("cycles") and b.number("cycles")]
-    detours = [
-        (a, b)
-        for a, b in both
-        if a.row.get("inefficiency") is not None and b.row.get("inefficiency") is not None
-    ]
-    detour = paired_mean(
-        [b.row["inefficiency"] - a.row["inefficiency"] for a, b in detours],
-        strata([b for _, b in detours]),
-    )
-    successes = (
-        [bool(b.row["success"]) for _, b in pairs],
-        [bool(a.row["success"]) for a, _ in pairs],
-    )
-    test = mcnemar(*successes)
+    Args:
+        first: the others.
+        this: these.
+        same_trial: says whether two runs of the same terrain and number are a pair; where it is
+            given and none are, different samples are compared.
+    """
+    others = {r.slot: r for r in first.all}
+    pairs = [(others[r.slot], r) for r in this.all if r.slot in others]
+    if same_trial is not None:
+        pairs = [p for p in pairs if same_trial(*p)]
+        if not pairs:
+            unpaired = {m.name: compared_unpaired(m, first, this) for m in VERSUS}
+            return Against(None, 0, 0, unpaired)
     return Against(
         pairs=len(pairs),
-        both=len(both),
-        ratio=_ratio(both),
-        ratio_all=_ratio(driven),
-        detour=detour,
-        success=paired_rate_difference(*successes),
-        only_first=test["only_b"],
-        only_this=test["only_a"],
-        p=test["p"] if pairs else None,
-        p_holm=None,
+        both=sum(a.success and b.success for a, b in pairs),
+        same=sum(all(a.row[c] == b.row[c] for c in _SAME_RUN) for a, b in pairs),
+        metrics={m.name: compared(m, pairs) for m in VERSUS},
     )
 
 
-def _ratio(pairs: Sequence[tuple[Run, Run]]) -> Estimate:
-    return paired_ratio(
-        [a.number("ace_evaluations") for a, _ in pairs],
-        [a.number("cycles") for a, _ in pairs],
-        [b.number("ace_evaluations") for _, b in pairs],
-        [b.number("cycles") for _, b in pairs],
-        strata([b for _, b in pairs]),
-    )
+def with_holm(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, the p values of each metric adjusted for all tests of it in them."""
+    adjusted: dict[tuple[int, str, str], float] = {}
+    for m in VERSUS:
+        if m.kind is not Kind.RATE:
+            continue
+        tests = [
+            ((i, n, m.name), p)
+            for i, b in enumerate(blocks)
+            for n, a in b.against.items()
+            if (p := a.metrics[m.name].p) is not None
+        ]
+        values = holm([p for _, p in tests])
+        adjusted |= dict(zip((place for place, _ in tests), values, strict=True))
 
+    def told(i: int, name: str, a: Against) -> Against:
+        return replace(
+            a,
+            metrics={
+                k: replace(v, p_holm=adjusted.get((i, name, k))) for k, v in a.metrics.items()
+            },
+        )
 
-def _with_holm(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks with p values adjusted for all tests in them."""
-    tests = [(i, n, a) for i, b in enumerate(blocks) for n, a in b.against.items()]
-    tests = [(i, n, a) for i, n, a in tests if a.p is not None]
-    adjusted = holm([a.p for _, _, a in tests if a.p is not None])
-    values = {(i, n): p for (i, n, _), p in zip(tests, adjusted, strict=True)}
     return [
-        replace(b, against={n: replace(a, p_holm=values.get((i, n))) for n, a in b.against.items()})
+        replace(b, against={n: told(i, n, a) for n, a in b.against.items()})
         for i, b in enumerate(blocks)
     ]
 
 
 # ------------------------------------------------------------------------------------ its parts
-
-
-class FlightModel:
-    """Modelled flight time of a contender."""
-
-    def __init__(self, config: Config, counts: Instructions | None) -> None:
-        self._counts, self._note = counts, None if counts else "no instruction counts are shipped"
-        self._checker, self._limits = config.checker.name, config.limits.name
-        heuristic = config.heuristic.name
-        self._predictor: str | None = None if heuristic == "none" else heuristic
-        self._digest: str | None = None
-        try:
-            model = configured_model(config)
-        except ModelError as fault:
-            self._note = f"no instruction counts of its model: {fault}"
-            return
-        if model is not None:
-            self._predictor, self._digest = model.name, model.sha256[:16]
-        if counts is not None:
-            self._note = counts.missing(self._checker, self._limits, self._predictor)
-
-    def of(self, runs: Sequence[Run], cycles: int) -> Flight:
-        """Of these runs, per cycle."""
-        if not cycles:
-            return Flight(None, None, self._note)
-        ace_s = total(runs, "ace_evaluations") / cycles * MODELLED_S_PER_EVALUATION
-        if self._counts is None or self._note is not None:
-            return Flight(ace_s, None, self._note)
-        if any(r.row.get("model") != self._digest for r in runs):
-            return Flight(ace_s, None, "its trials ran another model than is here now")
-        usage = Usage(
-            cycles=cycles,
-            risk_uses=int(total(runs, "risk_used")),
-            rankings_again=int(sum(r.ranked_again for r in runs)),
-            inferences=int(total(runs, "inferences")),
-            evaluations=int(total(runs, "ace_evaluations")),
-            rejected=sum(rejects(runs).values()),
-            paths_tried=int(sum(r.paths_tried for r in runs)),
-        )
-        times = flight_seconds(self._counts, usage, self._checker, self._limits, self._predictor)
-        return Flight(ace_s, {name: seconds / cycles for name, seconds in times.items()})
-
-
-def _assumptions(counts: Instructions | None) -> list[str]:
-    ace = f"(a) ACE evaluations x {1e3 * MODELLED_S_PER_EVALUATION:g} ms, the published RAD750"
-    told = [f"{ace} figure; no other stage is in it"]
-    if counts is not None:
-        rates = ", ".join(f"{name} {per_s:.3g}/s" for name, per_s in PER_S.items())
-        told.append(f"(b) counted instructions over {rates}: {counts.assumptions}")
-    return told
 
 
 def _reliability(runs: Sequence[Run]) -> Reliability:
@@ -310,23 +359,23 @@ def _reliability(runs: Sequence[Run]) -> Reliability:
     )
 
 
-def _entrant(name: str, config: Config, runs: Sequence[Run]) -> Entrant:
+def _entrant(name: str, config: Config, runs: Sequence[Run], flight: FlightModel) -> Entrant:
+    mine = Runs(runs)
     return Entrant(
         name,
-        **{
-            part: getattr(config, part).name
-            for part in ("planner", "checker", "limits", "heuristic", "world", "sensor",
-                         "localization")
-        },
+        parts={part: getattr(config, part).name for part in PARTS},
         overthink_evaluations=config.planner.overthink_evaluations,
         models=sorted({m for r in runs if (m := r.row.get("model")) is not None}),
-    )  # fmt: skip
+        events=sorted({e for r in runs for e in r.row.get("distinct_events") or ()}),
+        out_of_work=out_of_work(int(mine.total("risk_asked")), int(mine.total("risk_missing"))),
+        flight_note=flight_seconds(mine, flight)[1],
+    )
 
 
 def _failure(row: Row) -> Failure:
     return Failure(
         key=row["key"],
-        ground=row["ground"],
+        terrain=row["terrain"],
         trial=row["trial"],
         contender=row["contender"],
         outcome=row["outcome"],

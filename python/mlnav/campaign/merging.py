@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mlnav.campaign.definition import CampaignError, Contender, Definition, Ground
+from mlnav.campaign.definition import CampaignError
+from mlnav.campaign.joining import joined
 from mlnav.campaign.store import (
-    MADE_WITH,
     PROVENANCE,
     REPLAYS,
     Store,
@@ -24,6 +24,7 @@ from mlnav.campaign.store import (
 )
 from mlnav.io import write_json
 from mlnav.trials.provenance import provenance
+from mlnav.trials.records import MADE_WITH
 
 
 def merge(
@@ -32,14 +33,14 @@ def merge(
     *,
     keep_old: bool = False,
 ) -> Store:
-    """Put campaigns together that differ in grounds, contenders or number of trials alone.
+    """Put campaigns together that differ in terrains, contenders or number of trials alone.
 
     Of a trial that several hold the result recorded last is taken.
 
     Args:
         folders: of the campaigns; they stay as they are.
         into: a folder for the whole.
-        keep_old: also where results were made with different code, models or ground files.
+        keep_old: also where results were made with different code, models or terrain files.
 
     Raises:
         CampaignError: they do not go together, a part cannot be read, or `into` holds a campaign or
@@ -53,7 +54,7 @@ def merge(
             raise CampaignError(
                 f"{store.damaged[0]}: `mlnav campaign resume {store.folder}` runs its trials again"
             )
-    definition = _joined(stores)
+    definition = joined([(str(s.folder), s.definition) for s in stores])
     tables = [store.trials() for store in stores]
     if not keep_old:
         _refuse_mixture(tables)
@@ -99,45 +100,12 @@ def _copy(store: Store, trials: pa.Table, runs_before: int, writer: Writer) -> N
         writer.add_part(part, cycles.filter(pc.is_in(cycles["key"], value_set=part["key"])))
 
 
-_MAY_DIFFER = {
-    "trials", "grounds", "grid", "contenders", "description", "wall_s", "memory_mb", "stop",
-}  # fmt: skip
-
-
-def _joined(stores: Sequence[Store]) -> Definition:
-    """The definition of campaigns together."""
-    first = stores[0]
-    must_agree = first.definition.model_dump(exclude=_MAY_DIFFER)
-    grounds: dict[str, Ground] = {}
-    contenders: dict[str, Contender] = {}
-    for store in stores:
-        for key, value in store.definition.model_dump(exclude=_MAY_DIFFER).items():
-            if value != must_agree[key]:
-                raise CampaignError(f"{first.folder} and {store.folder} differ in their {key}")
-        for entry, ground in zip(
-            store.definition.entries, store.definition.all_grounds, strict=True
-        ):
-            if grounds.setdefault(entry.label, ground) != ground:
-                raise CampaignError(f"ground {entry.label} of {store.folder} is another one")
-        for contender in store.definition.contenders:
-            if contenders.setdefault(contender.name, contender) != contender:
-                raise CampaignError(f"contender {contender.name} of {store.folder} is another one")
-    return first.definition.model_copy(
-        update={
-            "trials": max(s.definition.trials for s in stores),
-            "stop": None,
-            "grounds": list(grounds.values()),
-            "grid": None,
-            "contenders": list(contenders.values()),
-        }
-    )
-
-
 def _refuse_mixture(tables: Sequence[pa.Table]) -> None:
-    rows = [r for t in tables for r in t.select(["ground", "contender", *MADE_WITH]).to_pylist()]
+    rows = [r for t in tables for r in t.select(["terrain", "contender", *MADE_WITH]).to_pylist()]
     seen: dict[tuple[str, str | None], str | None] = {}
     for row in rows:
-        owner = {"code": None, "model": row["contender"], "ground_file": row["ground"]}
+        owner = {"code": None, "model": row["contender"], "terrain_file": row["terrain"]}
+        owner["parts"] = row["contender"]
         for what, whose in owner.items():
             known = seen.setdefault((what, whose), row[what])
             if known != row[what]:

@@ -13,12 +13,21 @@ from typing import Any
 import pyarrow as pa
 
 from mlnav.campaign.definition import CampaignError
-from mlnav.campaign.status import NO_RUN
-from mlnav.campaign.store import CYCLES, MADE_WITH, REPLAYS, TIMES, TRIALS, Store
+from mlnav.campaign.store import CYCLES, REPLAYS, TRIALS, Store
 from mlnav.sim import TraverseResult
 from mlnav.sim.loop import Observer
-from mlnav.trials.grounds import Ground
-from mlnav.trials.trial import CANNOT_RUN, Outcome, Row, Trial, drive, trials_of, unfinished
+from mlnav.trials.records import (
+    CANNOT_RUN,
+    MADE_WITH,
+    NO_RUN,
+    TIMES,
+    Outcome,
+    Row,
+    drive,
+    unfinished,
+)
+from mlnav.trials.scenarios import Scenario
+from mlnav.trials.trial import Trial, TrialError
 
 _OF_THE_RECORDING = ("key", "attempts", *MADE_WITH, *TIMES)
 """Columns that say how a trial was run, not what it did."""
@@ -56,15 +65,15 @@ class Replay:
     Attributes:
         record: what it was run from.
         outcome: its records now.
-        ground: what it was driven on; None where there is none to be had.
+        scenario: terrain, start and goal; None where there are none to be had.
         result: the run; None where it did not begin.
         differences: from the record; none where nothing is held.
-        made_with: digests of code, model and ground file that differ, then and now.
+        made_with: digests of code, model and terrain file that differ, then and now.
     """
 
     record: Record
     outcome: Outcome
-    ground: Ground | None
+    scenario: Scenario | None
     result: TraverseResult | None
     differences: Sequence[Difference]
     made_with: Mapping[str, tuple[str | None, str | None]]
@@ -75,7 +84,7 @@ def find(what: str, folder: str | os.PathLike[str] | None = None) -> Record:
 
     Args:
         what: its replay file; or, in a campaign, its key, the first digits of it, or
-            `GROUND,NUMBER,CONTENDER`.
+            `TERRAIN,NUMBER,CONTENDER`.
         folder: of the campaign; that which a replay file lies in by default.
 
     Raises:
@@ -95,7 +104,7 @@ def find(what: str, folder: str | os.PathLike[str] | None = None) -> Record:
         raise CampaignError(f"{what!r} is no replay file (.json): say which campaign it is of")
     store = Store(folder)
     row = store.find(what)
-    for trial in trials_of(store.definition, [row["trial"]]):
+    for trial in store.definition.trials_of([row["trial"]]):
         if trial.identity == row["identity"]:
             return _with_cycles(store, trial, row)
     raise CampaignError(f"{folder}: trial {row['key']} is not of its definition, which was changed")
@@ -108,7 +117,10 @@ def _read(path: Path) -> Trial:
         raise CampaignError(f"{path}: cannot be read: {fault}") from fault
     if not isinstance(data, dict):
         raise CampaignError(f"{path}: not a trial")
-    return Trial.from_dict(data)
+    try:
+        return Trial.from_dict(data)
+    except TrialError as fault:
+        raise CampaignError(f"{path}: {fault}") from fault
 
 
 def _with_cycles(store: Store, trial: Trial, row: Row) -> Record:
@@ -123,15 +135,15 @@ def replay(record: Record, observers: Iterable[Observer] = ()) -> Replay:
         KeyboardInterrupt: stopped from outside.
     """
     trial = record.trial
-    ground, result = None, None
+    scenario, result = None, None
     try:
-        ground = trial.ground()
-        outcome, result = drive(trial, ground, observers)
+        scenario = trial.scenario()
+        outcome, result = drive(trial, scenario, observers)
     except CANNOT_RUN as fault:
         outcome = unfinished(trial, "error", f"{type(fault).__name__}: {fault}")
     then: Row = record.row or dict(trial.made_with)
     made_with = {k: (then[k], now) for k, now in trial.made_with.items() if then[k] != now}
-    return Replay(record, outcome, ground, result, _differences(record, outcome), made_with)
+    return Replay(record, outcome, scenario, result, _differences(record, outcome), made_with)
 
 
 def _differences(record: Record, outcome: Outcome) -> list[Difference]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from mlnav.campaign.definition import CampaignError, Definition, check_available
-from mlnav.campaign.status import BRIEF, NO_RUN, Progress, enough, in_words
+from mlnav.campaign.joining import joined
+from mlnav.campaign.progress import BRIEF, Progress, enough, in_words
 from mlnav.campaign.store import (
     DEFINITION,
-    MADE_WITH,
     Store,
     Writer,
     cannot_write,
@@ -22,14 +22,15 @@ from mlnav.campaign.store import (
     locked,
     read_definition,
 )
-from mlnav.compute.pool import Ended, Limits, run_tasks
+from mlnav.compute import Ended, Limits, run_tasks
 from mlnav.config import ConfigError
 from mlnav.io import write_text
 from mlnav.risk.models import ModelError
 from mlnav.sim.metrics import was_unsafe
 from mlnav.stats import Rate
 from mlnav.trials.provenance import provenance
-from mlnav.trials.trial import Outcome, Row, Trial, run_trial, trials_of, unfinished
+from mlnav.trials.records import MADE_WITH, NO_RUN, Outcome, Row, run_trial, unfinished
+from mlnav.trials.trial import Trial
 
 RunOne = Callable[[Trial], Outcome]
 
@@ -45,24 +46,30 @@ def run(
     definition: Definition,
     folder: str | os.PathLike[str],
     *,
+    extend: bool = False,
+    keep_old: bool = False,
     workers: int = 1,
     scheduler: str | None = None,
     progress: Tell = silent,
     run_one: RunOne = run_trial,
 ) -> Store:
-    """Run a campaign from its beginning, in a folder of its own.
+    """Run a campaign, in a folder of its own.
 
     Args:
         definition: what to run.
         folder: for its results; made if need be.
-        workers: processes on this machine, of one thread each.
+        extend: where the folder holds a campaign that differs in terrains, contenders or number of
+            trials alone, go on with both put together.
+        keep_old: with `extend`, count trials as done that other code, models or terrain files made.
+        workers: processes on this machine, of one thread each; 0: run in this process.
         scheduler: `dask://host:port` of a cluster to run on instead.
         progress: called as trials end.
         run_one: makes a trial's records; a function of a module, which workers import.
 
     Raises:
-        CampaignError: something is missing, the folder holds a campaign or cannot be written, or
-            the cluster is out of reach.
+        CampaignError: something is missing, the folder holds a campaign (with `extend`: one that
+            differs in more) or cannot be written.
+        ClusterError: the cluster is out of reach.
         ModelError: a network cannot be used.
         KeyboardInterrupt: Ctrl-C; what has ended is kept, `resume` goes on.
     """
@@ -73,8 +80,15 @@ def run(
     except OSError as fault:
         raise cannot_write(path, fault) from fault
     with locked(path):
-        create(path, definition)
-        session = _Session(definition, ())
+        ended: Sequence[Row] = ()
+        if extend and (path / DEFINITION).exists():
+            store = Store(path)
+            store.verify()
+            _refuse_others(store, keep_old)
+            ended, definition = store.rows(BRIEF), _extended(store, definition)
+        else:
+            create(path, definition)
+        session = _Session(definition, ended)
         about = _about("run", workers, scheduler)
         _go(path, session, session.tasks(), about, workers, scheduler, progress, run_one)
     return Store(path)
@@ -94,8 +108,8 @@ def resume(
 
     Args:
         folder: of the campaign.
-        trials: of each ground and contender from now on; not fewer than there were to be.
-        keep_old: count trials as done that other code, models or ground files made.
+        trials: of each terrain and contender from now on; not fewer than there were to be.
+        keep_old: count trials as done that other code, models or terrain files made.
         workers: as for `run`, likewise the others.
         scheduler: likewise.
         progress: likewise.
@@ -114,7 +128,11 @@ def resume(
         check_available(definition)
         _refuse_others(store, keep_old)
         if trials is not None:
-            definition = _extended(store, trials)
+            if trials < definition.trials:
+                raise CampaignError(
+                    f"{path} is to have {definition.trials} trials a terrain, {trials} are fewer"
+                )
+            definition = _extended(store, definition.model_copy(update={"trials": trials}))
         session = _Session(definition, store.rows(BRIEF))
         about = _about("resume", workers, scheduler, keep_old=keep_old)
         _go(path, session, session.tasks(), about, workers, scheduler, progress, run_one)
@@ -136,9 +154,9 @@ def rerun(
 
     Args:
         folder: of the campaign.
-        names: keys of trials, their first digits, or `GROUND,NUMBER,CONTENDER`.
+        names: keys of trials, their first digits, or `TERRAIN,NUMBER,CONTENDER`.
         outcomes: all trials that ended so, `crashed`.
-        keep_old: go on although other code, models or ground files made the results there are.
+        keep_old: go on although other code, models or terrain files made the results there are.
         workers: as for `run`, likewise the others.
         scheduler: likewise.
         progress: likewise.
@@ -159,7 +177,7 @@ def rerun(
         if not chosen:
             raise CampaignError(f"{path}: no trial to run again ({', '.join(outcomes) or 'none'})")
         numbers = sorted({row["trial"] for row in chosen.values()})
-        tasks = [t for t in trials_of(store.definition, numbers) if t.identity in chosen]
+        tasks = [t for t in store.definition.trials_of(numbers) if t.identity in chosen]
         about = _about("rerun", workers, scheduler, keep_old=keep_old, trials=len(tasks))
         session = _Session(store.definition, (), total=len(tasks))
         _go(path, session, tasks, about, workers, scheduler, progress, run_one)
@@ -207,8 +225,8 @@ def _go(
 
 
 def _place(trial: Trial) -> tuple[str, int]:
-    """What a worker makes once for the trials that follow each other there."""
-    return trial.entry.label, trial.number
+    """Trials of a scenario follow each other in one worker, which makes it once."""
+    return trial.label, trial.number
 
 
 def _outcome(ended: Ended[Trial, Outcome]) -> Outcome:
@@ -223,8 +241,8 @@ def _outcome(ended: Ended[Trial, Outcome]) -> Outcome:
     if ended.value.trial["key"] != trial.key:
         differs = _differences([(ended.value.trial, trial.made_with)], "{} there, {} here")
         raise CampaignError(
-            f"a worker runs something else than this process ({differs}): it was changed meanwhile,"
-            " or is not the same on all machines"
+            f"a worker runs other code, models or files than this process ({differs}): they changed"
+            " meanwhile, or are not the same on all machines"
         )
     return ended.value
 
@@ -240,7 +258,7 @@ class _Session:
     ) -> None:
         self.definition = definition
         self._rows = {row["identity"]: row for row in ended}
-        each = len(definition.all_grounds) * len(definition.contenders)
+        each = len(definition.all_terrains) * len(definition.contenders)
         self._total = total or each * definition.trials
         self._earlier = len(self._rows)
         self._under_way = 0
@@ -252,7 +270,7 @@ class _Session:
     def tasks(self) -> Iterator[Trial | None]:
         """Trials by number; None where the stopping rule waits for all before to have ended."""
         stop = self.definition.stop
-        everything = trials_of(self.definition, itertools.count())
+        everything = self.definition.trials_of(itertools.count())
         for number, trials in itertools.groupby(everything, lambda trial: trial.number):
             while self._under_way and stop is not None and number >= stop.at_least:
                 yield None
@@ -287,18 +305,15 @@ class _Session:
         )
 
 
-def _extended(store: Store, trials: int) -> Definition:
-    definition = store.definition
-    if trials < definition.trials:
-        raise CampaignError(
-            f"{store.folder} is to have {definition.trials} trials a ground, {trials} are fewer"
-        )
-    longer = definition.model_copy(update={"trials": trials})
+def _extended(store: Store, definition: Definition) -> Definition:
+    """The store's definition and another put together, written to the folder."""
+    whole = joined([("what is asked for", definition), (str(store.folder), store.definition)])
+    whole = whole.model_copy(update={"stop": definition.stop})
     try:
-        write_text(store.folder / DEFINITION, longer.to_yaml())
+        write_text(store.folder / DEFINITION, whole.to_yaml())
     except OSError as fault:
         raise cannot_write(store.folder, fault) from fault
-    return longer
+    return whole
 
 
 def _refuse_others(store: Store, keep_old: bool) -> None:
@@ -306,7 +321,7 @@ def _refuse_others(store: Store, keep_old: bool) -> None:
     store.require_own()
     held = {row["identity"]: row for row in store.rows(("identity", "key", "trial", *MADE_WITH))}
     differ = []
-    for trial in trials_of(store.definition, sorted({row["trial"] for row in held.values()})):
+    for trial in store.definition.trials_of(sorted({row["trial"] for row in held.values()})):
         row = held.get(trial.identity)
         if row is not None and row["key"] != trial.key:
             differ.append((row, trial.made_with))

@@ -18,8 +18,9 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -33,133 +34,36 @@ import pyarrow.parquet as pq
 from mlnav.campaign.definition import CampaignError, Definition, parse_definition
 from mlnav.io import write_json, write_text
 from mlnav.terrain import canonical
-from mlnav.trials.trial import STAGES, Outcome, Row, trials_of
+from mlnav.trials.records import CYCLE_COLUMNS, TRIAL_COLUMNS, Column, Outcome, Row
 
-SCHEMA = 2
-"""Of the tables. A store of a newer one is refused; columns that an older one lacks are null."""
+SCHEMA = 3
+"""Of the tables. A store of another is refused, but columns may be added: those that a store lacks
+are null."""
 
 _SCHEMA_KEY = b"mlnav_schema"
 
-_TEXT, _FLAG, _REAL = pa.string(), pa.bool_(), pa.float64()
-_COUNT, _BIG = pa.int32(), pa.int64()
-_TEXTS, _REALS = pa.list_(pa.string()), pa.list_(pa.float64())
+_TYPES = {
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    "double": pa.float64(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "list<string>": pa.list_(pa.string()),
+    "list<double>": pa.list_(pa.float64()),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
 
 
-def _schema(types: Mapping[str, pa.DataType]) -> pa.Schema:
+def _schema(columns: Iterable[Column]) -> pa.Schema:
+    types = {column.name: _TYPES[column.type] for column in columns}
     return pa.schema(types, metadata={_SCHEMA_KEY: str(SCHEMA)})
 
 
-def _pose(name: str, *parts: str) -> dict[str, pa.DataType]:
-    return {f"{name}_{part}": _REAL for part in parts or ("x_m", "y_m", "heading_rad")}
-
-
-TRIALS = _schema(
-    {
-        "key": _TEXT,
-        "identity": _TEXT,
-        "code": _TEXT,
-        "model": _TEXT,
-        "ground_file": _TEXT,
-        "run": _COUNT,
-        "recorded_utc": pa.timestamp("us", tz="UTC"),
-        "ground": _TEXT,
-        "slope_deg": _REAL,
-        "cfa": _REAL,
-        "trial": _COUNT,
-        "contender": _TEXT,
-        "planner": _TEXT,
-        "checker": _TEXT,
-        "limits": _TEXT,
-        "heuristic": _TEXT,
-        "world": _TEXT,
-        "sensor": _TEXT,
-        "localization": _TEXT,
-        "terrain_seed": _BIG,
-        "run_seed": _BIG,
-        "drawn_json": _TEXT,
-        "built_json": _TEXT,
-        "attempts": _COUNT,
-        "error": _TEXT,
-        "outcome": _TEXT,
-        "success": _FLAG,
-        "faults": _TEXTS,
-        "unsafe_states": _BIG,
-        "judged_states": _BIG,
-        "unsafe_constraint": _TEXT,
-        "unsafe_json": _TEXT,
-        "terrain_sha256": _TEXT,
-        **_pose("start"),
-        **_pose("goal", "x_m", "y_m"),
-        **_pose("end"),
-        "position_error_m": _REAL,
-        "cycles": _COUNT,
-        "driven_m": _REAL,
-        "straight_line_m": _REAL,
-        "inefficiency": _REAL,
-        "ace_evaluations": _BIG,
-        "ace_evaluations_p95": _REAL,
-        "ace_evaluations_max": _BIG,
-        "ace_floor": _BIG,
-        "overthinks": _COUNT,
-        "risk_requested": _COUNT,
-        "risk_used": _COUNT,
-        "risk_asked": _COUNT,
-        "risk_missing": _COUNT,
-        "inferences": _COUNT,
-        "events": _COUNT,
-        "tilt_max_rad": _REAL,
-        "clearance_min_m": _REAL,
-        "rejects_json": _TEXT,
-        "reliability_poses": _REALS,
-        "reliability_risk_sum": _REALS,
-        "reliability_refused": _REALS,
-        "wall_s": _REAL,
-        **{f"wall_{stage}_s": _REAL for stage in STAGES},
-    }
-)
-"""Of the table of trials. Beside what `trial.py` records: `run`, which run of the campaign in
-provenance.json; and when the row was recorded."""
-
-CYCLES = _schema(
-    {
-        "key": _TEXT,
-        "ground": _TEXT,
-        "trial": _COUNT,
-        "contender": _TEXT,
-        "cycle": _COUNT,
-        "outcome": _TEXT,
-        "ending": _TEXT,
-        "faults": _TEXTS,
-        **_pose("pose"),
-        **_pose("believed"),
-        "turn_rad": _REAL,
-        "curvature_per_m": _REAL,
-        "length_m": _REAL,
-        "driven_m": _REAL,
-        "ace_evaluations": _BIG,
-        "ace_floor": _BIG,
-        "overthink": _FLAG,
-        "paths_tried": _COUNT,
-        "chosen_rank": _COUNT,
-        "path_cost": _REAL,
-        "risk_requested": _FLAG,
-        "risk_used": _FLAG,
-        "inferences": _COUNT,
-        "tilt_max_rad": _REAL,
-        "clearance_min_m": _REAL,
-        **{f"wall_{stage}_s": _REAL for stage in STAGES},
-    }
-)
-"""Of the table of cycles; `key` is that of the trial."""
-
-TIMES = ("run", "recorded_utc", "wall_s", *(f"wall_{stage}_s" for stage in STAGES))
-"""Columns that differ each time a trial is run; the others do not."""
-
-MADE_WITH = ("code", "model", "ground_file")
-"""Columns of digests, beside the trial itself, that results depend on."""
+TRIALS, CYCLES = _schema(TRIAL_COLUMNS), _schema(CYCLE_COLUMNS)
 
 DEFINITION, PROVENANCE, LOCK = "campaign.yaml", "provenance.json", "lock"
 PARTS, REPLAYS = "parts", "replays"
+_CONTENT = (DEFINITION, PROVENANCE, PARTS, REPLAYS)
 
 FLUSH_TRIALS = 256
 FLUSH_LEAST_S, FLUSH_MOST_S, FLUSH_SHARE = 2.0, 60.0, 0.02
@@ -199,7 +103,7 @@ class Store:
         return tuple(self._damaged[number] for number in sorted(self._damaged))
 
     def trials(self) -> pa.Table:
-        """A row a trial: by ground and contender in the definition's order, and number."""
+        """A row a trial: by terrain and contender in the definition's order, and number."""
         return self._ordered(
             [self._trials[n].take(pa.array(rows)) for n, rows in self._newest.items()], TRIALS
         )
@@ -224,16 +128,18 @@ class Store:
         return list(self.trials().select(list(columns)).to_pylist())
 
     def find(self, name: str) -> Row:
-        """The row of a trial by its key or the first digits of it, or `GROUND,NUMBER,CONTENDER`.
+        """The row of a trial by its key or the first digits of it, or `TERRAIN,NUMBER,CONTENDER`.
 
         Raises:
             CampaignError: there is none, or the digits fit several.
         """
-        ground, *rest = name.rsplit(",", 2)
-        name = ",".join([canonical(ground), *rest])
+        terrain, *rest = name.rsplit(",", 2)
+        name = ",".join([canonical(terrain), *rest])
         table = self.trials()
         keys = table["key"].to_pylist()
-        places = zip(*(table[c].to_pylist() for c in ("ground", "trial", "contender")), strict=True)
+        places = zip(
+            *(table[c].to_pylist() for c in ("terrain", "trial", "contender")), strict=True
+        )
         found = [
             i
             for i, (key, place) in enumerate(zip(keys, places, strict=True))
@@ -243,7 +149,7 @@ class Store:
             return dict(table.slice(found[0], 1).to_pylist()[0])
         fits = f"{len(found)} trials fit" if found else "no trial"
         raise CampaignError(
-            f"{self.folder}: {fits} {name!r}; give a key, or GROUND,NUMBER,CONTENDER"
+            f"{self.folder}: {fits} {name!r}; give a key, or TERRAIN,NUMBER,CONTENDER"
         )
 
     def require_own(self) -> None:
@@ -253,7 +159,7 @@ class Store:
             CampaignError: it was changed since, so that it would speak of other trials.
         """
         held = {(row["identity"], row["trial"]) for row in self.rows(("identity", "trial"))}
-        own = {t.identity for t in trials_of(self.definition, sorted({n for _, n in held}))}
+        own = {t.identity for t in self.definition.trials_of(sorted({n for _, n in held}))}
         foreign = sum(identity not in own for identity, _ in held)
         if foreign:
             raise CampaignError(
@@ -301,13 +207,14 @@ class Store:
         try:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 version = int((file.schema_arrow.metadata or {}).get(_SCHEMA_KEY, b"0"))
-                if version <= SCHEMA:
+                if version == SCHEMA:
                     return _completed(file.read(), schema).cast(schema)
         except (OSError, ValueError, pa.ArrowException) as fault:
             self._damage(number, path, fault)
             return None
         raise CampaignError(
-            f"{path} is of schema {version}, this mlnav knows up to {SCHEMA}: update mlnav"
+            f"{path} is of schema {version}, this mlnav reads schema {SCHEMA}: use the"
+            f" {'newer' if version > SCHEMA else 'older'} mlnav that made it"
         )
 
     def _damage(self, number: int, path: Path, why: object) -> None:
@@ -318,10 +225,10 @@ class Store:
         if not tables:
             return schema.empty_table()
         table = pa.concat_tables(tables)
-        ground = _ranks(table["ground"], [e.label for e in self.definition.entries])
-        contender = _ranks(table["contender"], [c.name for c in self.definition.contenders])
+        terrain = _ranks(table["terrain"], self.definition.labels)
+        contender = _ranks(table["contender"], self.definition.names)
         # A stable sort: cycles of a trial stay in the order that they were written in.
-        order = np.lexsort((contender, table["trial"].to_numpy(), ground))
+        order = np.lexsort((contender, table["trial"].to_numpy(), terrain))
         return table.take(pa.array(order)).combine_chunks()
 
 
@@ -452,12 +359,12 @@ def cannot_write(folder: Path, fault: OSError, lost: str = "") -> CampaignError:
 
 
 def create(folder: Path, definition: Definition) -> None:
-    """Begin a campaign in a folder that its lock is held of.
+    """Begin a campaign in a folder whose lock is held.
 
     Raises:
         CampaignError: the folder holds one already, or cannot be written.
     """
-    for name in (DEFINITION, PROVENANCE, PARTS, REPLAYS):
+    for name in _CONTENT:
         if (folder / name).exists():
             raise CampaignError(
                 f"{folder} holds a campaign already ({name}): `mlnav campaign resume {folder}` goes"
@@ -467,6 +374,25 @@ def create(folder: Path, definition: Definition) -> None:
         write_text(folder / DEFINITION, definition.to_yaml())
     except OSError as fault:
         raise cannot_write(folder, fault) from fault
+
+
+def remove(folder: Path) -> None:
+    """Remove the campaign in a folder, and nothing else there.
+
+    Raises:
+        CampaignError: somebody writes there, or it cannot be removed.
+    """
+    if not folder.is_dir():
+        return
+    with locked(folder):
+        try:
+            for name in _CONTENT:
+                if (folder / name).is_dir():
+                    shutil.rmtree(folder / name)
+                else:
+                    (folder / name).unlink(missing_ok=True)
+        except OSError as fault:
+            raise cannot_write(folder, fault) from fault
 
 
 class Writer:

@@ -14,25 +14,26 @@ from mlnav.cli.common import (
     CheckerOption,
     ConfigOption,
     ForceOption,
-    HeuristicOption,
     JsonOption,
     LimitsOption,
     NodataOption,
     OutOption,
-    PlannerOption,
     RefusedError,
     SeedOption,
     SetOption,
     VerticalUnitOption,
+    WorkersOption,
     assemble,
     claim,
     emit,
     new_table,
+    numbers,
     output,
     progress_bar,
     reading,
     say,
 )
+from mlnav.cli.compare import traverses_command
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Measure checkers and planners."
@@ -40,20 +41,6 @@ app = typer.Typer(
 
 SUSPICIOUS_MOST = 1000
 """Cases that are written; an unsound checker fills disks otherwise."""
-
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Processes.")]
-
-
-def numbers(option: str, text: str | None) -> tuple[float, ...]:
-    """`0.15,0.20`.
-
-    Raises:
-        RefusedError: the text is something else.
-    """
-    try:
-        return tuple(float(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise RefusedError(f"{option}: {text!r} is not a list of numbers") from None
 
 
 @app.command("soundness")
@@ -223,69 +210,7 @@ def cost_command(
         _print_cost(report)
 
 
-@app.command("traverses")
-def traverses_command(
-    classes: Annotated[
-        str | None,
-        typer.Option("--classes", metavar="S/CFA,...", help="Classes, or any terrain names."),
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs a class.")] = 20,
-    seed: SeedOption = 0,
-    planner: PlannerOption = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    heuristic: HeuristicOption = None,
-    workers: WorkersOption = 1,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/bench-traverses"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
-) -> None:
-    """Drive many traverses and print a table by class.
-
-    Seeds run from --seed upwards; the same class and seed is the same ground under every
-    configuration. DIR/traverses.jsonl gets a record a run and is gone on with next time: what it
-    holds is not run again (--force starts anew).
-
-    **Examples**
-
-    mlnav bench traverses --classes 10/.07,15/.10 --seeds 20 --workers 2
-
-    mlnav bench traverses --heuristic sobel --json
-    """
-    from mlnav.bench.traverses import CLASSES, class_table, traverses
-    from mlnav.risk.models import require_model
-    from mlnav.terrain import load
-
-    setup = assemble(
-        config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
-    )
-    names = tuple(classes.split(",")) if classes else CLASSES
-    for name in names:
-        load(name, seed)  # faults of it before anything is written
-    require_model(setup)
-    if force:
-        claim(out, ("traverses.jsonl",), force=True)
-    with progress_bar("runs", len(names) * seeds) as update:
-        records = traverses(
-            names, range(seed, seed + seeds), setup, out / "traverses.jsonl", workers, update
-        )
-    rows = class_table(records, setup.planner.overthink_evaluations)
-    if as_json:
-        emit(
-            {
-                "planner": setup.planner.name,
-                "checker": setup.checker.name,
-                "limits": setup.limits.name,
-                "heuristic": setup.heuristic.name,
-                "seeds": [seed, seed + seeds - 1],
-                "records": str(out / "traverses.jsonl"),
-                "classes": rows,
-            }
-        )
-    else:
-        _print_traverses(rows)
+app.command("traverses")(traverses_command)
 
 
 @app.command("instructions")
@@ -325,8 +250,8 @@ def instructions_command(
 
     from mlnav.io import write_json
     from mlnav.risk import model_folder, model_names, read_model
-    from mlnav.studies.counting import count
-    from mlnav.studies.instructions import load_instructions, shipped_counts
+    from mlnav.studies.instructions import count
+    from mlnav.trials.flight_time import load_instructions, shipped_counts
 
     if out.exists() and not force:
         raise RefusedError(f"{out} is there: pass --force to replace it, or --out")
@@ -437,42 +362,8 @@ def _print_cost(report: dict[str, Any]) -> None:
         output.print(f"  {name:14} {others}")
 
 
-def _print_traverses(rows: list[dict[str, Any]]) -> None:
-    from mlnav.stats import Rate
-
-    table = new_table(
-        ("class", "unsafe", "success"),
-        ("mean", "median", "p95", "overthink", "ineff.", "/m", "ms/cycle", "s/run"),
-    )
-
-    def number(value: float | None, digits: int = 0, unit: str = "") -> str:
-        return "-" if value is None else f"{value:z.{digits}f}{unit}"
-
-    for r in rows:
-        e, stages = r["evaluations_per_cycle"], r["stage_ms_per_cycle"]
-        unsafe, rate, overthink = r["safety"]["unsafe"], r["success"], r["overthink_rate"]
-        whole = sum(v for k, v in stages.items() if "." not in k)
-        table.add_row(
-            r["class"],
-            Rate(unsafe["hits"], unsafe["trials"]).text(0),
-            Rate(rate["hits"], rate["trials"]).text(0),
-            number(e["mean"]),
-            number(e["median"]),
-            number(e["p95"]),
-            number(None if overthink is None else 100 * overthink, 1, " %"),
-            number(r["inefficiency"], 2),
-            number(r["evaluations_per_m"], 1),
-            number(whole, 1),
-            number(r["wall_s_per_run"], 1),
-        )
-    output.print(
-        "ACE evaluations a cycle, over all cycles; unsafe runs, success with 95 % Wilson interval"
-    )
-    output.print(table)
-
-
 def _print_instructions(report: dict[str, Any]) -> None:
-    from mlnav.studies.instructions import PER_S
+    from mlnav.trials.flight_time import PER_S
 
     table = new_table(("instructions",), ("scalar", "ms", "vectorised", "ms"))
     builds = (report, report["vectorised"])
@@ -549,7 +440,7 @@ def physics_command(
     """
     from mlnav.io import write_json
     from mlnav.studies import physics
-    from mlnav.terrain import load
+    from mlnav.terrain import check_terrain
 
     if what not in physics.GROUNDS:
         raise RefusedError(f"{what!r} is none of {', '.join(physics.GROUNDS)}")
@@ -560,7 +451,7 @@ def physics_command(
     setup = setup.replaced(["world.stop_at_limits=false"])
     grounds = terrain.split(",") if terrain else list(physics.GROUNDS[what])
     for ground in grounds:
-        load(ground, seed)  # faults of it before anything is written
+        check_terrain(ground)  # faults of it before anything is written
     files = (f"{what}.jsonl", f"{what}.json")
     claim(out, files if force else (), force)
     if what == "cost":

@@ -61,7 +61,7 @@ SchedulerOption = Annotated[
 ]
 KeepOldOption = Annotated[
     bool,
-    typer.Option("--keep-old", help="Keep results that other code, models or grounds made."),
+    typer.Option("--keep-old", help="Keep results that other code, models or terrain files made."),
 ]
 
 
@@ -77,14 +77,14 @@ def run_command(
     terrain: Annotated[
         list[str] | None,
         typer.Option(
-            "--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="Instead of its grounds; repeat."
+            "--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="Instead of its terrains; repeat."
         ),
     ] = None,
     band: BandOption = 1,
     nodata: NodataOption = None,
     vertical_unit: VerticalUnitOption = None,
     trials: Annotated[
-        int | None, typer.Option("--trials", min=1, help="Of each ground and contender.")
+        int | None, typer.Option("--trials", min=1, help="Of each terrain and contender.")
     ] = None,
     allow_coarse: AllowCoarseOption = False,
     settings: SetOption = None,
@@ -92,7 +92,7 @@ def run_command(
     scheduler: SchedulerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a campaign: every ground, trial and contender of a definition.
+    """Run a campaign: every terrain, trial and contender of a definition.
 
     Contenders share terrain, start, goal, noise and dispersions of a trial. A trial that crashes
     its process, hangs or runs out of memory is tried once more and then recorded as that, with a
@@ -123,7 +123,7 @@ def run_command(
     )
     name = re.sub(r"[^\w.+-]+", "-", definition.name)
     folder = out or Path("out/campaign") / name
-    with _watched(folder) as progress:
+    with watched(f"`mlnav campaign resume {folder}` goes on") as progress:
         store = run(
             definition,
             folder,
@@ -139,7 +139,9 @@ def resume_command(
     folder: FolderArgument,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=1, help="Of each ground and contender; more than there were."),
+        typer.Option(
+            "--trials", min=1, help="Of each terrain and contender; more than there were."
+        ),
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
@@ -148,7 +150,7 @@ def resume_command(
 ) -> None:
     """Go on with a campaign: run what has no result yet.
 
-    Results that other code, models or ground files made are not mixed in silently: it stops, and
+    Results that other code, models or terrain files made are not mixed in silently: it stops, and
     --keep-old counts them as done. Trials in damaged parts run again.
 
     **Examples**
@@ -159,7 +161,7 @@ def resume_command(
     """
     from mlnav.campaign import resume
 
-    with _watched(folder) as progress:
+    with watched(f"`mlnav campaign resume {folder}` goes on") as progress:
         store = resume(
             folder,
             trials=trials,
@@ -178,7 +180,7 @@ def rerun_command(
         list[str] | None,
         typer.Argument(
             metavar="[TRIAL]...",
-            help="Keys of trials, their first digits, or GROUND,NUMBER,CONTENDER.",
+            help="Keys of trials, their first digits, or TERRAIN,NUMBER,CONTENDER.",
         ),
     ] = None,
     outcomes: Annotated[
@@ -200,7 +202,7 @@ def rerun_command(
     """
     from mlnav.campaign import rerun
 
-    with _watched(folder) as progress:
+    with watched(f"`mlnav campaign resume {folder}` goes on") as progress:
         store = rerun(
             folder,
             names or (),
@@ -235,7 +237,7 @@ def merge_command(
     keep_old: KeepOldOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Put campaigns together that differ in grounds, contenders or number of trials alone.
+    """Put campaigns together that differ in terrains, contenders or number of trials alone.
 
     **Examples**
 
@@ -303,8 +305,8 @@ def _cores() -> int:
 
 
 @contextmanager
-def _watched(folder: Path) -> Iterator[Callable[[Progress], None]]:
-    """Progress at the terminal; Ctrl-C says how to go on."""
+def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
+    """Progress at the terminal; Ctrl-C ends with a hint of how to go on."""
     last: Progress | None = None
     try:
         with progress_bar("trials", 1.0) as update:
@@ -317,7 +319,7 @@ def _watched(folder: Path) -> Iterator[Callable[[Progress], None]]:
             yield tell
     except KeyboardInterrupt:
         ended = "" if last is None else f" after {last.done} of {last.total} trials"
-        say(f"interrupted{ended}: `mlnav campaign resume {folder}` goes on")
+        say(f"interrupted{ended}: {hint}")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -369,13 +371,15 @@ def _print(found: Status, folder: Path) -> None:
         state += f", being run by {found.writer}{left}"
     table.add_row("campaign", f"[bold]{found.name}[/], {state}")
     table.add_row("trials", f"{found.done} of {found.total}")
-    for name, safety in found.safety.items():
-        colour = "red" if safety.unsafe.hits else "green"
-        table.add_row(f"[{colour}]unsafe[/]", f"{name} {safety.text()}")
+    for name, figures in found.figures.items():
+        unsafe, per_km = figures.rate("unsafe"), figures.number("unsafe_per_km")
+        text = f"{name} {unsafe.hits}/{unsafe.trials}, {unsafe.text(1)}"
+        text += "" if per_km is None else f", {per_km:.2f}/km"
+        table.add_row(f"[{'red' if unsafe.hits else 'green'}]unsafe[/]", text)
     for name, idle in found.out_of_work.items():
         table.add_row("[red]out of work[/]", f"{name}: {idle}")
-    for name, rate in found.success.items():
-        table.add_row("success", f"{name} {rate.text(1)}")
+    for name, figures in found.figures.items():
+        table.add_row("success", f"{name} {figures.rate('success').text(1)}")
     ended = (f"{n} {outcome.replace('_', ' ')}" for outcome, n in found.outcomes.items())
     table.add_row("outcomes", ", ".join(ended) or "-")
     table.add_row("results", str(folder))

@@ -21,6 +21,7 @@ from mlnav.config import Config, load_config
 from mlnav.io.records import to_json
 
 if TYPE_CHECKING:
+    from mlnav.report import tables
     from mlnav.terrain import Reading, Terrain
 
 OK, ENDED, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 130
@@ -178,8 +179,23 @@ SetOption = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="One value, as planner.commit_length_m=0.5."),
 ]
 OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where results go.")]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", "-w", min=0, help="Processes; 0: in this one.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Replace earlier results.")]
+
+
+def numbers(option: str, text: str | None) -> tuple[float, ...]:
+    """`0.15,0.20`.
+
+    Raises:
+        RefusedError: the text is something else.
+    """
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise RefusedError(f"{option}: {text!r} is not a list of numbers") from None
 
 
 def assemble(
@@ -298,6 +314,25 @@ def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: boo
     for name in figures:
         table.add_column(name, justify="right", overflow="fold")
     return table
+
+
+def print_table(table: tables.Table) -> None:
+    """A table of a report: a block a terrain, names folded where the screen is narrow."""
+    if not table.lines:
+        return
+    output.print(f"[bold]{escaped(table.caption)}[/]", soft_wrap=True)
+    widths = [max(len(str(line.cells[i])) for line in table.lines) for i in range(table.columns)]
+    shown = Table(box=None, padding=(0, 2, 0, 0))
+    shown.add_column("", overflow="fold", min_width=10)
+    for heading, width in zip(table.headings, widths, strict=True):
+        # Headings fold, numbers do not.
+        shown.add_column(escaped(heading), justify="right", min_width=width, overflow="fold")
+    for terrain, lines in table.groups:
+        if table.by_terrain:
+            shown.add_row(f"[bold]{escaped(terrain)}[/]")
+        for line in lines:
+            shown.add_row(escaped(line.contender), *(escaped(str(cell)) for cell in line.cells))
+    output.print(shown)
 
 
 @contextlib.contextmanager

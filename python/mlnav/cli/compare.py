@@ -1,16 +1,16 @@
-"""`mlnav compare`: planners, heuristics and sensors on the same terrains, starts and goals."""
+"""`mlnav compare`: a campaign defined on the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mlnav.cli.bench import WorkersOption, numbers
+from mlnav.cli.campaign import watched
 from mlnav.cli.common import (
-    INTERRUPTED,
     AllowCoarseOption,
     BandOption,
     CheckerOption,
@@ -20,21 +20,30 @@ from mlnav.cli.common import (
     LimitsOption,
     NodataOption,
     OutOption,
+    PlannerOption,
     RefusedError,
     SetOption,
     VerticalUnitOption,
+    WorkersOption,
     WorldOption,
     assemble,
     claim,
     emit,
     file_name,
+    numbers,
     output,
+    print_table,
     progress_bar,
     reading,
-    say,
 )
+from mlnav.config import Config
 
-FILES = ("records.jsonl", "states.jsonl", "compare.json", "compare.md", "compare.png", "states")
+if TYPE_CHECKING:
+    from mlnav.campaign import Definition, Store
+    from mlnav.campaign.analysis import Analysis
+
+COMPARED = ("planner", "heuristic", "sensor")
+"""Parts of the configuration that contenders are made of here."""
 
 
 def compare_command(
@@ -72,9 +81,7 @@ def compare_command(
     pairs: Annotated[
         int, typer.Option("--pairs", min=1, help="Start-goal pairs of each terrain.")
     ] = 10,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of the first pair's terrain, and of drawn pairs.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of terrains, pairs and noise.")] = 0,
     rocks: Annotated[
         str | None,
         typer.Option(
@@ -115,18 +122,20 @@ def compare_command(
 ) -> None:
     """Drive the same pairs with every contender, planner x heuristic x sensor, and compare.
 
-    Classes and recipes: pair k is the terrain of seed + k with its own start and goal. GeoTIFFs:
-    pairs are drawn, both ends safe to stand on by settling, at least 20 m (or 60 % of the usable
-    extent) apart, and joined in a cheap screen: a flood over a 0.5 m lattice of points where the
-    settled rover is within limits at any of 8 headings. With rocks, all this holds on the rocky
-    ground; 2.5 m about start and goal are kept clear.
+    This is a campaign (`mlnav campaign`), defined by these options instead of a file: the same
+    seeds, records, statistics and report. Classes and recipes: a pair is a terrain of its own with
+    its start and goal. GeoTIFFs: pairs are drawn, both ends safe to stand on by settling, at least
+    20 m (or 60 % of the usable extent) apart, and joined in a cheap screen: a flood over a 0.5 m
+    lattice of points where the settled rover is within limits at any of 8 headings. With rocks, all
+    this holds on the rocky terrain; 2.5 m about start and goal are kept clear.
 
-    The first contender is what others are measured against. `ratio` of A/B is ACE evaluations a
-    cycle of A over those of B, over pairs where both succeed, with a paired bootstrap interval.
+    The first contender is what others are measured against: times fewer is its ACE evaluations a
+    cycle over those of another, over pairs where both arrive, with a paired bootstrap interval.
 
-    DIR gets records.jsonl, a record a run, which is gone on with next time (--force starts anew);
-    compare.json, as --json prints it; compare.md, its tables; compare.png; and states/*.png, the
-    cycle of each terrain where the first contender spent most, as everyone would plan it.
+    DIR is the campaign's folder. Called again with the same, further or other terrains, contenders
+    and pairs it goes on with it (--force starts anew). It gets report/, as of `mlnav campaign
+    report`; compare.png; states/*.png, the cycle of each terrain where the first contender spent
+    most, as everyone would plan it; and same_states.json with --same-state.
 
     **Examples**
 
@@ -136,65 +145,75 @@ def compare_command(
 
     mlnav compare -t 15/.10 --heuristics "none,sobel:weight_per_m=20" --same-state 40 --json
     """
-    from mlnav.bench.compare import Comparison, compare, contenders, entries, same_states
-    from mlnav.bench.compare_report import markdown, report
-    from mlnav.io import write_json, write_text
-    from mlnav.risk.models import ModelError, require_model
-    from mlnav.studies.instructions import load_instructions
-
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
         raise RefusedError("--terrain: a GeoTIFF, recipe or class is needed")
     base = assemble(config, settings, allow_coarse, checker=checker, limits=limits, world=world)
     if budget is not None:
         base = base.replaced([f"traverse.ace_budget={budget}"])
-    comparison = Comparison(
+    contenders = contenders_of(
         base,
-        contenders(
-            base,
-            planner=(planners or base.planner.name).split(","),
-            heuristic=heuristics.split(","),
-            sensor=(sensors or base.sensor.name).split(","),
-        ),
-        entries(
-            specs,
-            numbers("--rocks", rocks) or (0.0,),
-            reading(band, nodata, vertical_unit),
-            base,
-        ),
-        pairs,
-        seed,
-        size,
+        planner=(planners or base.planner.name).split(","),
+        heuristic=heuristics.split(","),
+        sensor=(sensors or base.sensor.name).split(","),
     )
-    counts = load_instructions()
-    for contender in comparison.contenders:
-        try:
-            require_model(contender.config)
-        except ModelError as fault:
-            raise RefusedError(f"contender {contender.name}: {fault}") from fault
-    claim(out, _present(out) if force else (), force)
-    total = len(comparison.entries) * pairs * len(comparison.contenders)
-    try:
-        with progress_bar("runs", total) as update:
-            runs = compare(comparison, out / "records.jsonl", workers, update)
-        states: list[dict[str, Any]] = []
-        if same_state:
-            with progress_bar("states", total) as update:
-                states = same_states(
-                    comparison, runs, same_state, out / "states.jsonl", workers, update
-                )
-    except KeyboardInterrupt:
-        say(f"interrupted; what has ended is in {out}, the same command goes on with it")
-        raise typer.Exit(INTERRUPTED) from None
-    summary = report(comparison, runs, states, counts) | {"out": str(out)}
-    write_json(out / "compare.json", summary)
-    write_text(out / "compare.md", markdown(summary))
-    if pictures:
-        _draw(comparison, runs, summary, out)
-    if as_json:
-        emit(summary)
-    else:
-        print_report(summary)
+    if len(contenders) < 2:
+        raise RefusedError("a comparison needs two contenders: name more planners or heuristics")
+    definition = definition_of(
+        base,
+        contenders,
+        specs,
+        name="compare",
+        trials=pairs,
+        seed=seed,
+        how=reading(band, nodata, vertical_unit),
+        covers=numbers("--rocks", rocks) or (0.0,),
+        size_m=size,
+    )
+    store = driven(definition, out, workers, force)
+    _reported(store, out, same_state, workers, pictures, as_json)
+
+
+def traverses_command(
+    classes: Annotated[
+        str | None,
+        typer.Option("--classes", metavar="S/CFA,...", help="Classes, or any terrain names."),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs a class.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of terrains, pairs and noise.")] = 0,
+    planner: PlannerOption = None,
+    checker: CheckerOption = None,
+    limits: LimitsOption = None,
+    heuristic: Annotated[str | None, typer.Option("--heuristic")] = None,
+    workers: WorkersOption = 1,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    out: OutOption = Path("out/bench-traverses"),
+    as_json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Drive many traverses of one configuration and print a table by class.
+
+    A campaign of one contender, as `mlnav compare` is of several: the same seed and class is the
+    same terrain under every configuration, and DIR is gone on with next time (--force starts anew).
+
+    **Examples**
+
+    mlnav bench traverses --classes 10/.07,15/.10 --seeds 20 --workers 2
+
+    mlnav bench traverses --heuristic sobel --json
+    """
+    setup = assemble(
+        config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
+    )
+    contenders = [{"name": setup.heuristic.name, **_part(setup, "heuristic")}]
+    specs = classes.split(",") if classes else list(CLASSES)
+    definition = definition_of(setup, contenders, specs, name="traverses", trials=seeds, seed=seed)
+    _reported(driven(definition, out, workers, force), out, 0, workers, False, as_json)
+
+
+CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
+"""Slope (deg) / rock abundance, from easy to hard."""
 
 
 def _parts(text: str) -> list[str]:
@@ -202,176 +221,194 @@ def _parts(text: str) -> list[str]:
     return [text] if Path(text).exists() else [p for p in text.split(",") if p]
 
 
-def _present(out: Path) -> Sequence[str]:
-    return [name for name in FILES[:-1] if (out / name).exists()]
+# ------------------------------------------------------------------------------- what is defined
 
 
-def _draw(comparison: Any, runs: list[dict[str, Any]], summary: dict[str, Any], out: Path) -> None:
+def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
+    """Every combination of the named planners, heuristics and sensors, as a definition has them.
+
+    A name may carry settings of its own, `sobel:weight_per_m=20;to_go_fraction=0`. Where the base
+    has the part of that name, its settings are kept; the others have their defaults.
+
+    Raises:
+        ConfigError: an unknown name or setting.
+    """
+    differ = [part for part in COMPARED if len(names[part]) > 1]
+    found = []
+    for chosen in itertools.product(*(names[part] for part in COMPARED)):
+        config = base
+        for part, text in zip(COMPARED, chosen, strict=True):
+            config = _with(config, part, text)
+        named = dict(zip(COMPARED, chosen, strict=True))
+        label = "+".join(named[part] for part in differ or COMPARED[1:2])
+        parts = {k: v for part in COMPARED for k, v in _part(config, part).items()}
+        found.append({"name": _plain(label), **parts})
+    return found
+
+
+def _plain(label: str) -> str:
+    """A contender's name of letters that names may have: `sobel:weight_per_m=20` as `sobel-...`."""
+    return "".join(c if c.isalnum() or c in "_.+-" else "-" for c in label)
+
+
+def _part(config: Config, part: str) -> dict[str, Any]:
+    return {part: getattr(config, part).model_dump(mode="json")}
+
+
+def _with(config: Config, part: str, text: str) -> Config:
+    name, _, settings = text.partition(":")
+    if not name:
+        raise RefusedError(f"{part}: an empty name in the list")
+    if getattr(config, part).name != name:
+        config = config.replaced(**{part: name})
+    return config.replaced([f"{part}.{s}" for s in settings.split(";") if s])
+
+
+def definition_of(
+    base: Config,
+    contenders: Sequence[dict[str, Any]],
+    terrains: Sequence[str],
+    *,
+    name: str,
+    trials: int,
+    seed: int,
+    how: Any = None,
+    covers: Sequence[float] = (0.0,),
+    size_m: float | None = None,
+) -> Definition:
+    """The campaign that options define.
+
+    Raises:
+        CampaignError: it is not a valid one.
+        RefusedError: rocks, a size or a reading, and no GeoTIFF.
+    """
+    from mlnav.campaign.definition import checked_definition, terrain_data
+    from mlnav.terrain import AS_DECLARED
+    from mlnav.trials.scenarios import is_geotiff
+
+    how = how or AS_DECLARED
+    maps = any(map(is_geotiff, terrains))
+    if tuple(covers) != (0.0,) and not maps:
+        raise RefusedError("rocks are added to GeoTIFFs, and none is given")
+    if how != AS_DECLARED and not maps:
+        raise RefusedError("band, nodata and vertical unit are of GeoTIFFs, and none is given")
+    listed = [
+        terrain_data(terrain, how, cfa=cover, size_m=size_m)
+        for terrain in terrains
+        for cover in (covers if is_geotiff(terrain) else (0.0,))
+    ]
+    # Contenders bring their parts; what they share does not depend on how many there are.
+    shared = base.model_dump(mode="json")
+    return checked_definition(
+        {
+            "name": name,
+            "seed": seed,
+            "trials": trials,
+            "terrains": listed,
+            "contenders": list(contenders),
+            "config": {k: v for k, v in shared.items() if k not in COMPARED},
+        }
+    )
+
+
+def driven(definition: Definition, out: Path, workers: int, force: bool) -> Store:
+    """Run it in a folder, or go on there."""
+    from mlnav.campaign import run
+    from mlnav.campaign.definition import check_available
+    from mlnav.campaign.store import remove
+
+    check_available(definition)
+    claim(out, (), force)
+    if force:
+        remove(out)
+    with watched(f"the same command goes on with what is in {out}") as progress:
+        return run(definition, out, extend=True, workers=workers, progress=progress)
+
+
+# ------------------------------------------------------------------------------- what is reported
+
+
+def _reported(
+    store: Store, out: Path, states: int, workers: int, pictures: bool, as_json: bool
+) -> None:
+    from mlnav.io import write_json
+    from mlnav.report.report import analysis_of, write_report
+
+    write_report(out, pictures=0)
+    analysis = analysis_of(store)
+    same: dict[str, Any] | None = None
+    if states:
+        from mlnav.studies.same_states import same_states
+
+        total = len(store.definition.labels) * len(store.definition.names)
+        with progress_bar("states", total * store.definition.trials) as update:
+            same = same_states(store, states, workers, update)
+        write_json(out / "same_states.json", same)
+    if pictures:
+        _draw(store, analysis, out)
+    if as_json:
+        found = {} if same is None else {"same_states": same["contenders"]}
+        emit({**analysis.as_dict(), **found, "out": str(out)})
+    else:
+        print_analysis(analysis)
+        if same is not None:
+            _print_same_states(same["contenders"])
+        output.print(f"report: {out / 'report' / 'report.html'}", soft_wrap=True)
+
+
+def _draw(store: Store, analysis: Analysis, out: Path) -> None:
     from mlnav import viz
-    from mlnav.bench.compare import pair_ground, worst_state
-    from mlnav.viz.compare import compare_figure, state_figure, view
+    from mlnav.campaign.analysis import by_slot
+    from mlnav.report.picture import compare_figure
+    from mlnav.studies.same_states import trial_of, worst_state
+    from mlnav.trials.runs import runs_of
+    from mlnav.viz.states import state_figure, view
 
-    viz.save_figure(compare_figure(summary, runs), out / "compare.png")
-    first = comparison.contenders[0]
-    for entry in comparison.entries:
-        found = worst_state(comparison, runs, entry)
-        if found is None:
+    slots = by_slot(runs_of(store.trials(), store.cycles()))
+    viz.save_figure(compare_figure(analysis, slots), out / "compare.png")
+    names, configs = store.definition.names, store.definition.configs
+    for label in store.definition.labels:
+        state = worst_state(store, label)
+        if state is None:
             continue
-        state, cycle, spent = found
-        size_m, common = comparison.size_m, comparison.common
-        ground = pair_ground(entry, state.pair, comparison.seed, size_m, common)
+        scenario = trial_of(store, label, state.trial, names[0]).scenario()
         views = [
-            view(c.name, ground.terrain, c.config, state.pose, ground.goal, state.steered_per_m)
-            for c in comparison.contenders
+            view(n, scenario.terrain, configs[n], state.pose, scenario.goal, state.steered_per_m)
+            for n in names
         ]
         figure = state_figure(
-            ground.terrain,
+            scenario.terrain,
             views,
             state.pose,
-            ground.goal,
-            f"{entry.label}: where {first.name} spent most",
-            f"pair {state.pair}, cycle {cycle + 1} of {first.name}, {spent} ACE evaluations there;"
-            " here everyone plans without memory of earlier cycles",
+            scenario.goal,
+            f"{label}: where {names[0]} spent most",
+            f"trial {state.trial}, cycle {state.cycle + 1} of {names[0]}, {state.evaluations} ACE"
+            " evaluations there; here everyone plans without memory of earlier cycles",
         )
-        viz.save_figure(figure, out / "states" / f"{file_name(entry.label)}.png")
+        viz.save_figure(figure, out / "states" / f"{file_name(label)}.png")
 
 
-# ----------------------------------------------------------------------------------------- output
+def print_analysis(analysis: Analysis) -> None:
+    """The tables of a campaign on the screen, and what to know of its contenders."""
+    from mlnav.report import tables
+
+    for table in tables.for_screen(analysis):
+        print_table(table)
+    for text in analysis.assumptions:
+        output.print(f"modelled flight time {text}", markup=False)
+    for e in analysis.entrants:
+        if e.out_of_work is not None:
+            output.print(f"[bold red]{e.name}[/]: {e.out_of_work}", soft_wrap=True)
+        for event in e.events:
+            output.print(f"[bold]{e.name}[/]: {event}")
 
 
-def print_report(summary: dict[str, Any]) -> None:
-    """Endings, then effort: of each a table for each terrain, a line a contender."""
-    names = list(summary["contenders"])
-    most = summary["overthink_evaluations"]
-    blocks = dict(summary["terrains"])
-    if len(blocks) > 1:
-        blocks["all"] = summary["overall"]
-    output.print(
-        f"{summary['checker']}, {summary['limits']}; {summary['pairs']} pairs a terrain from seed"
-        f" {summary['seed']}"
-    )
-    output.print("[bold]Endings[/]: unsafe runs with 95 % interval and per driven km, then others")
-    _print_tables(
-        ("unsafe", "of runs", "/km", "goal reached", "no safe path", "other"),
-        {label: [(n, _endings(b["contenders"][n])) for n in names] for label, b in blocks.items()},
-    )  # fmt: skip
-    output.print(
-        f"[bold]Effort[/]: ACE evaluations a cycle: mean, p95, mean over floor, share above {most}"
-    )
-    _print_tables(
-        ("mean", "p95", "/floor", f">{most}", "ineff.", "infer", "ms", "ratio"),
-        {label: [(n, _cells(b, names[0], n)) for n in names] for label, b in blocks.items()},
-    )  # fmt: skip
-    output.print(
-        f"infer: risk maps a cycle; ms: wall time a cycle, inference included. ratio: evaluations"
-        f" of {names[0]} over this one's, where both succeed, with 95 % interval"
-    )
-    _print_same_states(summary["overall"], names)
-    flight = summary["overall"]["contenders"]
-    for i, line in enumerate(summary["assumptions"]):
-        figures = ", ".join(f"{n} {_flight(flight[n]['modelled_flight'], i)}" for n in names)
-        output.print(f"modelled flight time a cycle {line}" + (f": {figures}" if figures else ""))
-    for name in names:
-        if flight[name]["out_of_work"] is not None:
-            output.print(f"[bold red]{name}[/]: {flight[name]['out_of_work']}", soft_wrap=True)
-        for event in flight[name]["events"]:
-            output.print(f"[bold]{name}[/]: {event}")
-
-
-def _print_tables(
-    columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
-) -> None:
-    """A table for each terrain; numbers are whole, and names folded where the screen is narrow."""
-    from rich.markup import escape, render
-    from rich.table import Table
-
-    everything = [row for mine in rows.values() for row in mine]
-    widths = [
-        max([len(title), *(len(render(cells[i])) for _, cells in everything)])
-        for i, title in enumerate(columns)
-    ]
-    widest = max(len(name) for name, _ in everything)
-    room = output.width - sum(width + 1 for width in widths) - 1
-    for i, label in enumerate(rows):
-        output.print(f"[bold]{escape(label)}[/]", soft_wrap=True)
-        table = Table(box=None, padding=(0, 1, 0, 0), show_header=i == 0)
-        # The same width in all tables, so that their columns stand below each other.
-        table.add_column("", width=max(10, min(widest, room)), overflow="fold")
-        for title, width in zip(columns, widths, strict=True):
-            table.add_column(title, justify="right", min_width=width, no_wrap=True)
-        for name, cells in rows[label]:
-            table.add_row(escape(name), *cells)
-        output.print(table)
-
-
-def _endings(contender: dict[str, Any]) -> list[str]:
-    from mlnav.stats import Rate
-
-    safety, endings = contender["safety"], contender["endings"]
-    unsafe = safety["unsafe"]
-    colour = "red" if unsafe["hits"] else "green"
-    runs = contender["runs"]
-    return [
-        f"[{colour}]{unsafe['hits']}/{unsafe['trials']}[/]",
-        Rate(unsafe["hits"], unsafe["trials"]).text(1),
-        number(safety["unsafe_per_km"], 2),
-        f"{endings['goal reached']}/{runs}",
-        str(endings["no safe path"]),
-        str(endings["other"]),
-    ]
-
-
-def _flight(flight: dict[str, Any], model: int) -> str:
-    if model == 0:
-        return _seconds(flight["ace_s_per_cycle"])
-    seconds = flight.get("instructions_s_per_cycle")
-    if seconds is None:
-        return str(flight.get("note", "-"))
-    return " / ".join(_seconds(v) for v in seconds.values())
-
-
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f} s" if value >= 0.1 else f"{1e3 * value:.2g} ms"
-
-
-def _print_same_states(overall: dict[str, Any], names: list[str]) -> None:
-    if "same_state_ratio" not in overall:
-        return
+def _print_same_states(contenders: dict[str, Any]) -> None:
     told = []
-    for name in names[1:]:
-        key = f"{names[0]}/{name}"
-        interval = overall["same_state_ratio_ci95"][key]
-        spread = "" if interval is None else f" [{interval[0]:.2f}, {interval[1]:.2f}]"
-        states = overall["same_states"][key]
-        told.append(f"{name} {number(overall['same_state_ratio'][key], 2)}{spread} of {states}")
-    output.print(f"ratio from the same states, without memory: {', '.join(told)}")
-
-
-def _cells(block: dict[str, Any], first: str, name: str) -> list[str]:
-    c = block["contenders"][name]
-    counts = c["evaluations_per_cycle"]
-    overthink = c["overthink_rate"]
-    ratio = "-"
-    if name != first:
-        key = f"{first}/{name}"
-        ratio = number(block["ratio"][key], 2)
-        interval = block["ratio_ci95"][key]
-        if interval is not None:
-            ratio += f" [{interval[0]:.2f}, {interval[1]:.2f}]"
-    return [
-        number(counts["mean"], 1),
-        number(counts["p95"], 0),
-        number(c["evaluations_over_floor"], 2),
-        number(None if overthink is None else 100 * overthink, 1, "%"),
-        number(c["inefficiency"], 2),
-        number(c["inferences_per_cycle"], 2),
-        number(c["wall_ms_per_cycle"], 1),
-        ratio,
-    ]
-
-
-def number(value: float | None, digits: int, unit: str = "") -> str:
-    """A number of a table."""
-    return "-" if value is None else f"{value:z.{digits}f}{unit}"
+    for name, c in contenders.items():
+        ratio = c["ratio"]
+        text = "-" if ratio["value"] is None else f"{ratio['value']:.2f}"
+        if ratio["ci95"] is not None:
+            text += " [{:.2f}, {:.2f}]".format(*ratio["ci95"])
+        told.append(f"{name} {text} of {c['states']}")
+    output.print(f"times fewer from the same states, without memory: {', '.join(told)}")

@@ -23,7 +23,7 @@ from mlnav.cli.common import (
 
 if TYPE_CHECKING:
     from mlnav.campaign.replay import Record, Replay
-    from mlnav.trials.grounds import Ground
+    from mlnav.trials.scenarios import Scenario
 
 _TOLD = 12
 """Differences that are printed; replay.json has all."""
@@ -34,7 +34,7 @@ def replay_command(
         str,
         typer.Argument(
             metavar="TRIAL",
-            help="Replay file; key of a trial or the first digits; or GROUND,NUMBER,CONTENDER.",
+            help="Replay file; key of a trial or the first digits; or TERRAIN,NUMBER,CONTENDER.",
         ),
     ],
     campaign: Annotated[
@@ -88,11 +88,11 @@ def replay_command(
     with contextlib.ExitStack() as open_files:
         observers: list[Callable[..., None]] = []
         if wanted or rerun is not None:
-            ground = record.trial.ground()
+            scenario = record.trial.scenario()
             if wanted:
-                observers.append(_drawer(ground, record, wanted, folder, drawn))
+                observers.append(_drawer(scenario, record, wanted, folder, drawn))
             if rerun is not None:
-                observers.append(open_files.enter_context(_recording(rerun, ground, record)))
+                observers.append(open_files.enter_context(_recording(rerun, scenario, record)))
         done = module.replay(record, observers)
     _draw(done, folder, picture, gif)
     report = _report(done, folder)
@@ -109,7 +109,7 @@ def replay_command(
 
 
 def _drawer(
-    ground: Ground, record: Record, wanted: Sequence[int], folder: Path, drawn: list[int]
+    scenario: Scenario, record: Record, wanted: Sequence[int], folder: Path, drawn: list[int]
 ) -> Callable[..., None]:
     from mlnav import viz
     from mlnav.io import write_json
@@ -118,7 +118,7 @@ def _drawer(
         number = cycle_record.cycle
         if number in wanted:
             figure = viz.plan_figure(
-                ground.terrain, navigator, cycle, cycle_record.believed, ground.goal,
+                scenario.terrain, navigator, cycle, cycle_record.estimated_pose, scenario.goal,
                 record.trial.config,
             )  # fmt: skip
             viz.save_figure(figure, folder / f"cycle-{number}.png")
@@ -128,20 +128,20 @@ def _drawer(
     return draw
 
 
-def _recording(path: Path, ground: Ground, record: Record) -> Any:
+def _recording(path: Path, scenario: Scenario, record: Record) -> Any:
     from mlnav.sim import start_pose
     from mlnav.viz.recording import Recording
 
-    pose = start_pose(ground.terrain, ground.start, ground.goal, None)
-    return Recording(path, ground.terrain, record.trial.config, pose, ground.goal)
+    pose = start_pose(scenario.terrain, scenario.start, scenario.goal, None)
+    return Recording(path, scenario.terrain, record.trial.config, pose, scenario.goal)
 
 
 def _draw(done: Replay, folder: Path, picture: bool, gif: bool) -> None:
-    if done.ground is None or done.result is None or not (picture or gif):
+    if done.scenario is None or done.result is None or not (picture or gif):
         return
     from mlnav import viz
 
-    terrain, config = done.ground.terrain, done.record.trial.config
+    terrain, config = done.scenario.terrain, done.record.trial.config
     if picture:
         viz.save_figure(viz.traverse_figure(terrain, done.result, config), folder / "traverse.png")
     if gif:
@@ -153,7 +153,7 @@ def _report(done: Replay, folder: Path) -> dict[str, Any]:
     now = done.outcome.trial
     return {
         "key": trial.key if row is None else row["key"],
-        "ground": trial.entry.label,
+        "terrain": trial.label,
         "trial": trial.number,
         "contender": trial.contender,
         "drawn": dict(trial.drawn),
@@ -169,7 +169,7 @@ def _report(done: Replay, folder: Path) -> dict[str, Any]:
 
 
 def _print(report: dict[str, Any]) -> None:
-    place = f"{report['ground']}, trial {report['trial']}, {report['contender']}"
+    place = f"{report['terrain']}, trial {report['trial']}, {report['contender']}"
     ended = report["outcome"].replace("_", " ")
     output.print(f"[bold]{place}[/]: {ended}, {report['cycles']} cycles", soft_wrap=True)
     if report["error"]:

@@ -110,7 +110,7 @@ def show_command(
     mlnav terrain show map.tif --nodata=-9999 --vertical-unit ft
     """
     from mlnav import viz
-    from mlnav.sim.cells import MAX_CELL_M, fine_enough
+    from mlnav.nav.cells import MAX_CELL_M, fine_enough
     from mlnav.terrain import load
 
     ground = load(spec, seed, reading(band, nodata, vertical_unit))
@@ -123,7 +123,7 @@ def show_command(
 
 
 def _print(stats: dict[str, Any]) -> None:
-    from mlnav.sim.cells import MAX_CELL_M
+    from mlnav.nav.cells import MAX_CELL_M
 
     def spread(values: dict[str, Any], unit: str, factor: float = 1.0) -> str:
         if values["median"] is None:

@@ -162,7 +162,7 @@ def traverse_command(
     distance = math.dist(pose[:2], goal_point)
     require_model(setup)
     # All that may be refused is made first: a folder is claimed for a run that can begin.
-    navigator = sim.Navigator(ground, setup, seed)
+    navigator = sim.SimulatedNavigator(ground, setup, seed)
     drives_in = sim.make_world(ground, setup)
     claim(out, FILES, force, *([(rerun.parent, [rerun.name])] if rerun is not None else []))
     write_text(out / "config.yaml", setup.to_yaml())

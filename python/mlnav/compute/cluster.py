@@ -6,7 +6,6 @@ task does to its process costs that task alone. A dask worker that dies costs it
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, TypeVar
@@ -108,8 +107,6 @@ def _on_worker(run: Callable[[T], R], task: T, limits: Limits) -> Ended[T, R]:
     if getattr(_here, "limits", None) != limits:
         if hasattr(_here, "workers"):
             _here.workers.close()
-        # Dask's workers are daemons, which may not have children. Ours end with their parent.
-        multiprocessing.current_process().daemon = False
         _here.workers, _here.limits = Workers(1, limits), limits
     ended: Ended[T, R] = next(_here.workers.run([task], run))
     return ended

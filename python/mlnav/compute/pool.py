@@ -6,15 +6,18 @@ Every worker is a loky executor of one process, so that it is known which task a
 from __future__ import annotations
 
 import os
+import pickle
 import resource
 import signal
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from loky import ProcessPoolExecutor
@@ -47,6 +50,9 @@ class Limits:
     wall_s: float | None = None
     memory_mb: int | None = None
     attempts: int = 2
+
+
+_NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def run_tasks(
     tasks: Iterable[T | None],
     run: Callable[[T], R],
     workers: int = 1,
-    limits: Limits = Limits(),
+    limits: Limits = _NO_LIMITS,
     group: Callable[[T], object] = id,
 ) -> Generator[Ended[T, R], None, None]:
     """Run tasks in processes of one thread each; yields them as they end.
@@ -99,21 +105,35 @@ def run_tasks(
         tasks: what to run, in this order as far as workers are free, asked for as they get free.
             None among them: there are more, but not before others have ended.
         run: a function of a module, which the processes import.
-        workers: processes.
+        workers: processes; 0: in this process, one after the other and without limits.
         limits: of each task.
         group: of a task; those of a group that follow each other run in one process while the
             others have work too.
 
     Closing the iterator, or Ctrl-C, kills the processes; tasks under way are then lost.
     """
+    if workers == 0:
+        yield from _in_this_process(tasks, run)
+        return
     with Workers(workers, limits) as pool:
         yield from pool.run(tasks, run, group)
+
+
+def _in_this_process(tasks: Iterable[T | None], run: Callable[[T], R]) -> Iterator[Ended[T, R]]:
+    for task in tasks:
+        if task is None:
+            return  # all others have ended
+        try:
+            ended = Ended(task, run(task))
+        except Exception as error:
+            ended = Ended[T, R](task, error=error)
+        yield ended
 
 
 class Workers:
     """Places for worker processes, which start when they are needed and stay until closed."""
 
-    def __init__(self, count: int, limits: Limits = Limits()) -> None:
+    def __init__(self, count: int, limits: Limits = _NO_LIMITS) -> None:
         self._limits = limits
         self._slots = [_Slot(limits.memory_mb) for _ in range(count)]
 
@@ -125,7 +145,7 @@ class Workers:
     ) -> Iterator[Ended[T, R]]:
         """Run tasks, as `run_tasks`."""
         waiting = _Waiting(tasks, group, self._slots)
-        running: dict[Future[R], _Running[T]] = {}
+        running: dict[Future[Any], _Running[T]] = {}
         free = list(self._slots)
         over: deque[Ended[T, R]] = deque()
 
@@ -143,8 +163,7 @@ class Workers:
                     slot, task, attempt = running.pop(future)
                     free.append(slot)
                     if lost is None:
-                        error = future.exception()
-                        over.append(Ended(task, None if error else future.result(), error))
+                        over.append(_read(task, future))
                         continue
                     slot.kill()
                     if attempt < self._limits.attempts:
@@ -157,7 +176,7 @@ class Workers:
         except KeyboardInterrupt:
             yield from over
             for future in [f for f in running if f.done() and f.exception() is None]:
-                yield Ended(running.pop(future).task, future.result())
+                yield _read(running.pop(future).task, future)
             raise
         finally:
             for slot, *_ in running.values():
@@ -253,7 +272,7 @@ class _Slot:
         self.begun_s = 0.0
         """When its task began, by the monotonic clock."""
 
-    def submit(self, run: Callable[[T], R], task: T) -> Future[R]:
+    def submit(self, run: Callable[[T], R], task: T) -> Future[Any]:
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
                 1, initializer=_start_worker, initargs=(self._memory_mb,), env=ONE_THREAD
@@ -262,7 +281,7 @@ class _Slot:
             self._executor.submit(_import, run).add_done_callback(self._begin)
         else:
             self.begun_s = time.monotonic()
-        future: Future[R] = self._executor.submit(run, task)
+        future: Future[Any] = self._executor.submit(_answer, run, task)
         return future
 
     def _begin(self, _: object) -> None:
@@ -272,6 +291,33 @@ class _Slot:
         if self._executor is not None:
             self._executor.shutdown(wait=False, kill_workers=True)
             self._executor = None
+
+
+def _answer(run: Callable[[T], R], task: T) -> bytes:
+    """Value and error of a task, pickled here: what cannot be costs that task, not its process."""
+    try:
+        return pickle.dumps((run(task), None))
+    except MemoryError:
+        raise
+    except Exception as error:
+        error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+        try:
+            answer = pickle.dumps((None, error))
+            pickle.loads(answer)
+        except Exception:
+            answer = pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
+        return answer
+
+
+def _read(task: T, future: Future[Any]) -> Ended[T, Any]:
+    """A task that has ended, from its answer."""
+    error = future.exception()
+    if error is not None:
+        return Ended(task, error=error)
+    try:
+        return Ended(task, *pickle.loads(future.result()))
+    except Exception as fault:
+        return Ended(task, error=fault)
 
 
 def _import(_: object) -> None:
@@ -302,27 +348,20 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, name="end with parent", daemon=True).start()
 
 
-def results(tasks: Sequence[T], run: Callable[[T], R], workers: int = 1) -> Iterator[R]:
-    """Results in the order of the tasks, for work that is all or nothing.
+def results(tasks: Iterable[T], run: Callable[[T], R], workers: int = 0) -> Iterator[R]:
+    """Results in the order of the tasks, for work that is all or nothing; `workers` as above.
 
     Raises:
         WorkerError: a process died; what a task raises is raised as it is.
     """
-    if workers <= 1 or len(tasks) <= 1:
-        yield from map(run, tasks)
-        return
     early: dict[int, R] = {}
     due = 0
-    for ended in run_tasks(list(enumerate(tasks)), _Numbered(run), workers):
+    for ended in run_tasks(enumerate(tasks), partial(_second, run), workers):
         early[ended.task[0]] = ended.result()
         while due in early:
             yield early.pop(due)
             due += 1
 
 
-@dataclass(frozen=True)
-class _Numbered(Generic[T, R]):
-    run: Callable[[T], R]
-
-    def __call__(self, task: tuple[int, T]) -> R:
-        return self.run(task[1])
+def _second(run: Callable[[T], R], task: tuple[int, T]) -> R:
+    return run(task[1])

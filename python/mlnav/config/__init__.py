@@ -3,8 +3,7 @@
 Keys carry their units; angles are degrees here and radians in the core. Unknown keys are refused
 with the nearest known name. Defaults repeat the C++ defaults (a test holds them equal).
 
-Parts that are chosen by name (`KINDS`) are one small model each, in the union of their kind: a new
-one is a model and one line in its union.
+Parts that are chosen by name are one small model each; `mlnav.parts` finds them.
 """
 
 from mlnav.config.checkers import (
@@ -12,6 +11,7 @@ from mlnav.config.checkers import (
     CLOSE_TURN_DEG,
     WIDE_STEP_M,
     WIDE_TURN_DEG,
+    Checker,
     FixedBox,
     Probabilistic,
     Settle,
@@ -27,35 +27,37 @@ from mlnav.config.heuristics import (
     Predictor,
     Sobel,
 )
-from mlnav.config.kinds import KINDS, Checker, Localization, Planner, Sensor, World, names_of
-from mlnav.config.localizations import Odometry, TruePose, VisualOdometry, WheelOdometry
-from mlnav.config.planners import Costmap, Enav, PathTree
+from mlnav.config.localizations import (
+    Localization,
+    Odometry,
+    TruePose,
+    VisualOdometry,
+    WheelOdometry,
+)
+from mlnav.config.planners import Costmap, Enav, PathTree, Planner
 from mlnav.config.rover import Limits, Rover
 from mlnav.config.section import (
-    Angle,
     ConfigError,
     Count,
     NonNegative,
+    PartSection,
     Positive,
     Section,
     from_preset,
     numbers_of,
     numbers_of_struct,
-    suggestion,
 )
-from mlnav.config.sensors import Stereo, TruthSensor
+from mlnav.config.sensors import Sensor, Stereo, TruthSensor
 from mlnav.config.traverse import Polygon, Traverse
 from mlnav.config.whole import Config, json_schema, load_config, parse_config
-from mlnav.config.worlds import Bullet, Kinematic, Slip
-from mlnav.config.yaml import parse_yaml, put_value, set_value, told
+from mlnav.config.worlds import Bullet, Kinematic, Slip, World
+from mlnav.config.yaml import format_validation_error, parse_yaml, put_value, set_value
 
 __all__ = [
     "CLOSE_STEP_M",
     "CLOSE_TURN_DEG",
-    "KINDS",
     "WIDE_STEP_M",
     "WIDE_TURN_DEG",
-    "Angle",
     "Bullet",
     "Checker",
     "Config",
@@ -74,6 +76,7 @@ __all__ = [
     "NonNegative",
     "Odometry",
     "Oracle",
+    "PartSection",
     "PathTree",
     "Planner",
     "Policy",
@@ -95,16 +98,14 @@ __all__ = [
     "VisualOdometry",
     "WheelOdometry",
     "World",
+    "format_validation_error",
     "from_preset",
     "json_schema",
     "load_config",
-    "names_of",
     "numbers_of",
     "numbers_of_struct",
     "parse_config",
     "parse_yaml",
     "put_value",
     "set_value",
-    "suggestion",
-    "told",
 ]

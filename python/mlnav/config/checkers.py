@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from mlnav.config.core_fields import FixedBoxConfig, ProbabilisticConfig, VerifiedConfig
-from mlnav.config.section import Named, filled
+from mlnav.config.section import PartSection, filled
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -24,13 +24,18 @@ CLOSE_TURN_DEG = 10.0 / 3.0
 that traverses under `verified` ran into with 10 degrees were in turns."""
 
 
-class Verified(VerifiedConfig, Named):
+class Checker(PartSection):
+    """What the planner asks of a checker: how far apart the poses are that it looks at."""
+
+    kind: ClassVar[str] = "checker"
+    pose_step_m: ClassVar[float] = CLOSE_STEP_M
+    turn_step_deg: ClassVar[float] = CLOSE_TURN_DEG
+
+
+class Verified(VerifiedConfig, Checker):
     """The certified checker: passes a pose only with proof of a settled state in its bounds."""
 
     name: Literal["verified"] = "verified"
-
-    pose_step_m: ClassVar[float] = CLOSE_STEP_M
-    turn_step_deg: ClassVar[float] = CLOSE_TURN_DEG
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""
@@ -39,7 +44,7 @@ class Verified(VerifiedConfig, Named):
         return _core.Checker.verified(model, filled(_core.VerifiedConfig(), self))
 
 
-class FixedBox(FixedBoxConfig, Named):
+class FixedBox(FixedBoxConfig, Checker):
     """The ENav-like checker: wheel boxes of fixed size about nominal positions."""
 
     name: Literal["fixed_box"] = "fixed_box"
@@ -54,7 +59,7 @@ class FixedBox(FixedBoxConfig, Named):
         return _core.Checker.fixed_box(model, filled(_core.FixedBoxConfig(), self), max_map_cells)
 
 
-class Probabilistic(ProbabilisticConfig, FixedBoxConfig, Named):
+class Probabilistic(ProbabilisticConfig, FixedBoxConfig, Checker):
     """p-ACE: the intervals of `fixed_box`, passed where they are likely enough. Proves nothing."""
 
     name: Literal["probabilistic"] = "probabilistic"
@@ -71,13 +76,10 @@ class Probabilistic(ProbabilisticConfig, FixedBoxConfig, Named):
         return _core.Checker.probabilistic(model, boxes, config, max_map_cells)
 
 
-class Settle(Named):
+class Settle(Checker):
     """The reference checker: settles the rover and looks at the state. No bounds."""
 
     name: Literal["settle"] = "settle"
-
-    pose_step_m: ClassVar[float] = CLOSE_STEP_M
-    turn_step_deg: ClassVar[float] = CLOSE_TURN_DEG
 
     def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
         """The checker; it still needs a map."""

@@ -7,15 +7,16 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from mlnav.config.core_fields import RiskPolicy, RiskPricing, SobelConfig
-from mlnav.config.section import Count, Named, NonNegative
+from mlnav.config.section import Count, NonNegative, PartSection
 
 Policy = Literal["always", "on_failure"]
 """When a heuristic is asked: up front in every cycle, or once the cheapest path failed ACE."""
 
 
-class NoHeuristic(Named):
+class NoHeuristic(PartSection):
     """The baseline: no risk map."""
 
+    kind: ClassVar[str] = "heuristic"
     name: Literal["none"] = "none"
     policy: ClassVar[Policy] = "always"
     persist_cycles: ClassVar[int] = 0
@@ -24,8 +25,10 @@ class NoHeuristic(Named):
     fail_price: ClassVar[float] = 0.0
 
 
-class Predictor(RiskPricing, RiskPolicy, Named):
+class Predictor(RiskPricing, RiskPolicy, PartSection):
     """What all heuristics with a risk map share: when it is made, and how it is priced."""
+
+    kind: ClassVar[str] = "heuristic"
 
 
 class Failures(Predictor):
@@ -69,4 +72,4 @@ class Oracle(Predictor):
     """Half width of the square about the rover."""
 
 
-Heuristic = NoHeuristic | Failures | Sobel | Network | Oracle
+Heuristic = NoHeuristic | Predictor

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from mlnav.config.section import NonNegative, Section
+from mlnav.config.section import NonNegative, PartSection
 
 
-class TruePose(Section):
-    """The planner is told where the rover is."""
+class Localization(PartSection):
+    """What all localizations share: nothing but a name."""
+
+    kind: ClassVar[str] = "localization"
+
+
+class TruePose(Localization):
+    """The estimated pose is the true one."""
 
     name: Literal["truth"] = "truth"
 
 
-class Odometry(Section):
-    """A pose that is counted up from the start: its errors add up, as random walks."""
+class Odometry(Localization):
+    """A pose that adds up motions from the start; its errors add up as random walks."""
 
-    name: str
     distance_sigma: NonNegative = 0.01
     """Error along, across and in height [m] after 1 m; after s metres sqrt(s) times that."""
     heading_sigma_deg: NonNegative = 0.1
@@ -24,12 +29,12 @@ class Odometry(Section):
 
 
 class VisualOdometry(Odometry):
-    """The planner is told the pose that images give: slip is seen."""
+    """The pose estimated from images: slip is seen."""
 
     name: Literal["visual"] = "visual"
 
 
 class WheelOdometry(Odometry):
-    """The planner is told the pose that wheel turns and a gyro give: slip goes unnoticed."""
+    """The pose estimated from wheel turns and a gyro: slip goes unnoticed."""
 
     name: Literal["wheel"] = "wheel"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from mlnav.config.checkers import CLOSE_STEP_M, CLOSE_TURN_DEG
 from mlnav.config.core_fields import CostmapConfig, EnavConfig, PathTreeConfig
 from mlnav.config.heuristics import Heuristic
-from mlnav.config.section import ConfigError, Named, filled
+from mlnav.config.section import ConfigError, Count, PartSection, filled
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -22,12 +22,40 @@ class PathTree(PathTreeConfig):
     """Candidates: turn in place, then an arc, then another arc."""
 
 
-class Enav(EnavConfig, Named):
+class Planner(PartSection):
+    """What all planners share."""
+
+    kind: ClassVar[str] = "planner"
+    overthink_evaluations: Count = EnavConfig.model_fields["overthink_evaluations"].default
+    """A cycle with more ACE evaluations than this is an overthink."""
+
+    @property
+    def align_cells(self) -> int:
+        """Local maps begin at multiples of so many cells, which keep their place in all cycles."""
+        return 1
+
+    @property
+    def reach_m(self) -> float:
+        """How far from the rover it plans, for pictures."""
+        return 6.0
+
+
+class Enav(EnavConfig, Planner):
     """The ENav-like planner."""
 
     name: Literal["enav"] = "enav"
     costmap: Costmap = Costmap()
     tree: PathTree = PathTree()
+
+    @property
+    def align_cells(self) -> int:
+        """Those of a cell of the costmap."""
+        return self.costmap.coarsening
+
+    @property
+    def reach_m(self) -> float:
+        """Two arcs."""
+        return 2.0 * self.tree.arc_length_m
 
     def to_core(
         self,

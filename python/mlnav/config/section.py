@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, SupportsIndex, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from mlnav import parts
 from mlnav.io import flag_for_number
+from mlnav.parts import suggestion
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -20,13 +21,6 @@ T = TypeVar("T")
 
 class ConfigError(ValueError):
     """A configuration is faulty; the message has the path of each bad key and what is wrong."""
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the nearest known name, or a list of what is known."""
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
 
 
 def from_preset(what: str, data: Any, key: str, presets: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -77,16 +71,45 @@ class Section(BaseModel):
         return data
 
 
-class Named(Section):
-    """A part that is chosen by its name."""
+class PartSection(Section):
+    """The settings of a part that is chosen by name."""
 
+    kind: ClassVar[str]
     name: str
+
+    @classmethod
+    def of(cls, kind: str, data: Any) -> PartSection:
+        """The section of the part that data name, `{name: x, ...}` or just `x`."""
+        if isinstance(data, str):
+            data = {"name": data}
+        if not isinstance(data, Mapping):
+            raise PydanticCustomError("kind", "must be a name or a mapping with a name")
+        name = str(data.get("name", parts.names_of(kind)[0]))
+        try:
+            model = parts.find(kind, name).model
+        except parts.PartError as fault:
+            raise PydanticCustomError("unknown_name", "{why}", {"why": str(fault)}) from fault
+        section: PartSection = model.model_validate({**data, "name": name})
+        return section
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        # A model of a file is found by the part's name: another process has not loaded the file.
+        digest = parts.of_file(type(self))
+        if digest is None:
+            return super().__reduce_ex__(protocol)
+        return _section_again, (self.kind, self.model_dump(), digest)
+
+
+def _section_again(kind: str, data: dict[str, Any], digest: str) -> PartSection:
+    section = PartSection.of(kind, data)
+    if parts.of_file(type(section)) != digest:
+        raise parts.PartError(f"{kind} {section.name}: its file was changed while it was in use")
+    return section
 
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-Angle = Annotated[float, Field(gt=0, lt=90)]
 
 
 def numbers_of(prefix: str, section: Section) -> dict[str, float]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from mlnav.config.section import NonNegative, Positive, Section
+from mlnav.config.section import NonNegative, PartSection, Positive
 
 
-class TruthSensor(Section):
+class Sensor(PartSection):
+    """What all sensors share: nothing but a name."""
+
+    kind: ClassVar[str] = "sensor"
+
+
+class TruthSensor(Sensor):
     """The true heights around the rover."""
 
     name: Literal["truth"] = "truth"
@@ -18,7 +24,7 @@ class TruthSensor(Section):
     """Of the local map."""
 
 
-class Stereo(Section):
+class Stereo(Sensor):
     """Stereo cameras on the mast, their points averaged in cells of a map that rolls along."""
 
     name: Literal["stereo"] = "stereo"

@@ -9,29 +9,27 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import ValidationError, model_validator
+from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_validator
+from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
-from mlnav.config.checkers import Verified
+from mlnav import parts
+from mlnav.config.checkers import Checker, Verified
 from mlnav.config.heuristics import Heuristic, NoHeuristic
-from mlnav.config.kinds import (
-    KINDS,
-    Checker,
-    Localization,
-    Planner,
-    Sensor,
-    World,
-    by_name,
-    names_of,
-)
-from mlnav.config.localizations import TruePose
-from mlnav.config.planners import Enav
+from mlnav.config.localizations import Localization, TruePose
+from mlnav.config.planners import Enav, Planner
 from mlnav.config.rover import Limits, Rover
-from mlnav.config.section import ConfigError, Section
-from mlnav.config.sensors import TruthSensor
+from mlnav.config.section import ConfigError, PartSection, Section, numbers_of
+from mlnav.config.sensors import Sensor, TruthSensor
 from mlnav.config.traverse import Polygon, Traverse
-from mlnav.config.worlds import Kinematic
-from mlnav.config.yaml import parse_yaml, put_value, set_value, told, write_yaml
+from mlnav.config.worlds import Kinematic, World
+from mlnav.config.yaml import (
+    format_validation_error,
+    parse_yaml,
+    put_value,
+    set_value,
+    write_yaml,
+)
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -41,17 +39,24 @@ _RADIANS = re.compile(r"_rad(\])")
 """The end of an angle's name in the core's messages; its value is in degrees there."""
 
 
+def _by_name(kind: str) -> BeforeValidator:
+    """Takes `{name: x, ...}` or just `x`, and builds the section of that name."""
+    return BeforeValidator(
+        lambda data: data if isinstance(data, Section) else PartSection.of(kind, data)
+    )
+
+
 class Config(Section):
     """Everything a run depends on besides its terrain, start, goal and seed."""
 
     rover: Rover = Rover()
     limits: Limits = Limits.model_validate("flight_like")
-    checker: Annotated[Checker, by_name("checker")] = Verified()
-    planner: Annotated[Planner, by_name("planner")] = Enav()
-    heuristic: Annotated[Heuristic, by_name("heuristic")] = NoHeuristic()
-    world: Annotated[World, by_name("world")] = Kinematic()
-    sensor: Annotated[Sensor, by_name("sensor")] = TruthSensor()
-    localization: Annotated[Localization, by_name("localization")] = TruePose()
+    checker: Annotated[SerializeAsAny[Checker], _by_name("checker")] = Verified()
+    planner: Annotated[SerializeAsAny[Planner], _by_name("planner")] = Enav()
+    heuristic: Annotated[SerializeAsAny[Heuristic], _by_name("heuristic")] = NoHeuristic()
+    world: Annotated[SerializeAsAny[World], _by_name("world")] = Kinematic()
+    sensor: Annotated[SerializeAsAny[Sensor], _by_name("sensor")] = TruthSensor()
+    localization: Annotated[SerializeAsAny[Localization], _by_name("localization")] = TruePose()
     traverse: Traverse = Traverse()
     keep_out: list[Polygon] = []
     """Polygons [[x, y], ...] in metres that no path may touch."""
@@ -65,11 +70,15 @@ class Config(Section):
             self.rover_model()
             if self.world.limits is not None:
                 self.model_copy(update={"limits": self.world.limits}).rover_model()
-            self.build_checker(1)
-            self.to_core_planner()
+            if not parts.find("checker", self.checker.name).outside:
+                self.build_checker(1)
+            if isinstance(self.planner, Enav):
+                self.to_core_planner()
         except ConfigError as fault:
             message = _RADIANS.sub(r"_deg\1", str(fault))
             raise PydanticCustomError("core", "{why}", {"why": message}) from fault
+        if not isinstance(self.planner, Enav):
+            return self
         checker, tree = self.checker, self.planner.tree
         for name, value, most, unit in (
             ("ace_step_m", tree.ace_step_m, checker.pose_step_m, "m"),
@@ -94,9 +103,12 @@ class Config(Section):
         """The planner's struct, with the checker's spacing of poses and room for maps.
 
         Raises:
-            ConfigError: the core refuses a value; the message names its field.
+            ConfigError: the core refuses a value, the message names its field; or the planner is
+                not the core's.
         """
         checker = self.checker
+        if not isinstance(self.planner, Enav):
+            raise ConfigError(f"planner {self.planner.name} is not the core's")
         return self.planner.to_core(
             self.heuristic, max_map_cells, max_risk_cells, checker.pose_step_m,
             checker.turn_step_deg,
@@ -126,10 +138,16 @@ class Config(Section):
             ConfigError: the core refuses a value; the message names its field.
         """
         from mlnav import _core
+        from mlnav.core import checker_of_part
 
-        model = self.rover_model()
+        model, part = self.rover_model(), parts.find("checker", self.checker.name)
         try:
-            return self.checker.build(model, max_map_cells)
+            return checker_of_part(
+                part,
+                {k.partition(".")[2]: v for k, v in numbers_of("checker", self.checker).items()},
+                lambda: part.make(self.checker, model, max_map_cells),
+                model,
+            )
         except _core.CoreError as fault:
             raise ConfigError(f"checker: {fault}") from fault
 
@@ -170,7 +188,7 @@ class Config(Section):
         try:
             return cls.model_validate(data)
         except ValidationError as fault:
-            raise ConfigError(told(fault, data, source)) from fault
+            raise ConfigError(format_validation_error(fault, data, source)) from fault
 
 
 def parse_config(text: str, source: str = "") -> Config:
@@ -192,7 +210,8 @@ def load_config(path: str | os.PathLike[str]) -> Config:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         raise ConfigError(f"{path}: cannot be read: {fault}") from fault
-    return parse_config(text, str(path))
+    data = parts.anchored(parse_yaml(text, str(path)), Path(path).parent)
+    return Config.checked(data, str(path))
 
 
 def json_schema() -> dict[str, Any]:
@@ -211,8 +230,15 @@ def json_schema() -> dict[str, Any]:
             {**numbers, "properties": base | numbers["properties"], "required": ["base"]},
         ],
     }
-    for kind in KINDS:
+    for kind in parts.SECTIONS:
+        models = [parts.find(kind, name).model for name in parts.names_of(kind)]
+        refs, more = models_json_schema([(model, "validation") for model in models])
+        definitions.update({k: v for k, v in more["$defs"].items() if k not in definitions})
         field = schema["properties"][kind]
-        variants = field.pop("anyOf", None) or [{"$ref": field.pop("$ref")}]
-        field["anyOf"] = [{"type": "string", "enum": names_of(kind)}, *variants]
+        for key in ("anyOf", "$ref"):
+            field.pop(key, None)
+        field["anyOf"] = [
+            {"type": "string", "anyOf": [{"enum": parts.names_of(kind)}, {"pattern": ":"}]},
+            *(refs[model, "validation"] for model in models),
+        ]
     return schema

@@ -8,10 +8,21 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from mlnav.config.rover import Limits
-from mlnav.config.section import Positive, Section, from_preset
+from mlnav.config.section import PartSection, Positive, Section, from_preset
 
 
-class Kinematic(Section):
+class World(PartSection):
+    """What all worlds share: what is an unsafe state, and whether one ends the run."""
+
+    kind: ClassVar[str] = "world"
+    limits: Limits | None = None
+    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe."""
+    stop_at_limits: bool = True
+    """An unsafe state ends the run with `unsafe_state`. False: the run drives on and counts them;
+    it is no success."""
+
+
+class Kinematic(World):
     """The rover settles on the ground at every step and goes exactly where it was told."""
 
     name: Literal["kinematic"] = "kinematic"
@@ -21,11 +32,6 @@ class Kinematic(Section):
     """Between them in a turn in place."""
     settle_steer_deg: Positive = 2.0
     """Between them while the rover stands and its wheels steer, of the one that steers furthest."""
-    limits: Limits | None = None
-    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe."""
-    stop_at_limits: bool = True
-    """An unsafe state ends the run with `unsafe_state`. False: the run drives on and counts them;
-    it is no success."""
 
 
 class Slip(Section):
@@ -61,7 +67,7 @@ class Slip(Section):
         return min(self.share_max, self.level * math.exp(exponent))
 
 
-class Bullet(Section):
+class Bullet(World):
     """Rigid-body physics (PyBullet, extra `sim`): the rover drives with wheels that can slip."""
 
     name: Literal["bullet"] = "bullet"

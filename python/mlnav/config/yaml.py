@@ -9,9 +9,9 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from mlnav.config.kinds import KINDS
 from mlnav.config.section import ConfigError
 from mlnav.io import read_yaml
+from mlnav.parts import SECTIONS
 
 
 def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
@@ -32,7 +32,7 @@ def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
     return data
 
 
-def told(fault: ValidationError, data: Any, source: str = "") -> str:
+def format_validation_error(fault: ValidationError, data: Any, source: str = "") -> str:
     """What is wrong in `data`, in one line: each bad key with its path, and why."""
     lines = "; ".join(_explained(error, data) for error in fault.errors())
     return f"{source}: {lines}" if source else lines
@@ -85,7 +85,7 @@ def put_value(data: dict[str, Any], path: str, value: Any) -> None:
         child = node.get(key, {})
         if isinstance(child, str) and keys[depth] == "limits":
             child = {"base": child}  # a named set: change a number of it
-        elif isinstance(child, str) and keys[depth] in KINDS:
+        elif isinstance(child, str) and keys[depth] in SECTIONS:
             child = {"name": child}
         elif not isinstance(child, dict):
             raise ConfigError(f"{'.'.join(keys[: depth + 1])}: holds no keys to set")

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.compute.pool import results
+from mlnav.compute import results
 from mlnav.config import Config
 from mlnav.io import whole_file, write_json
 from mlnav.terrain import Terrain, generate

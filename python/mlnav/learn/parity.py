@@ -54,13 +54,7 @@ class RankingCheck:
         config = Config().replaced(checker=checker, limits=limits, heuristic="network")
         self._checker = config.build_checker(cells**2)
         self._planner = _core.EnavPlanner(
-            config.planner.to_core(
-                config.heuristic,
-                cells**2,
-                risk_cells,
-                config.checker.pose_step_m,
-                config.checker.turn_step_deg,
-            ),
+            config.to_core_planner(cells**2, risk_cells),
             self._checker,
         )
         self._cells, self._resolution_m = cells, resolution_m

@@ -9,11 +9,13 @@ from html import escape
 from math import log2, log10
 from typing import Any
 
-from mlnav.campaign.figures import Analysis, Block, Comparison, Figures
+from mlnav.campaign.analysis import Analysis, Block
+from mlnav.campaign.differences import Comparison
+from mlnav.report.tables import cell
 from mlnav.stats import Estimate, Rate
-from mlnav.trials.trial import RELIABILITY_BINS
-from mlnav.viz.compare import contender_colours
-from mlnav.viz.style import GRID, INK, PAPER, SOFT_INK, folded
+from mlnav.trials.metrics import Metric, metric
+from mlnav.trials.records import RELIABILITY_BINS
+from mlnav.viz.style import GRID, INK, PAPER, SOFT_INK, contender_colours, folded
 
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon", "x")
 _DASHES = ("dot", "dash", "solid", "longdash", "dashdot", "longdashdot")
@@ -24,7 +26,7 @@ _SHARE_SCALE = "Cividis"
 _RATIO_SCALE = "BrBG"
 """Around 1, for the colour-blind as well: brown where more are needed, green where fewer."""
 
-_ALL = "all grounds"
+_ALL = "all terrains"
 
 _HOLLOW = "Hollow: no interval, of fewer than 5 pairs or of pairs that are all alike."
 
@@ -59,7 +61,7 @@ class Look:
 
 def looks(analysis: Analysis) -> dict[str, Look]:
     """Of every contender."""
-    colours = contender_colours({e.name: e.heuristic for e in analysis.entrants})
+    colours = contender_colours({e.name: e.parts["heuristic"] for e in analysis.entrants})
     return {
         name: Look(colour, _SYMBOLS[i % len(_SYMBOLS)], _DASHES[i % len(_DASHES)])
         for i, (name, colour) in enumerate(colours.items())
@@ -191,8 +193,8 @@ def _forest(
 
 
 def _blocks(analysis: Analysis) -> list[Block]:
-    """All grounds, then each where there are several."""
-    return [analysis.overall, *(analysis.grounds if len(analysis.grounds) > 1 else ())]
+    """All terrains, then each where there are several."""
+    return [analysis.overall, *(analysis.terrains if len(analysis.terrains) > 1 else ())]
 
 
 def _rows(blocks: Sequence[Block]) -> list[str]:
@@ -204,74 +206,42 @@ def _lines(label: str) -> str:
     return "<br>".join(escape(line) for line in folded(label, 28))
 
 
-def _in_words(figure: Estimate, digits: int, sign: str = "") -> str:
-    if figure.value is None:
-        return "–"
-    told = f"{figure.value:{sign}z.{digits}f}"
-    if figure.interval is not None:
-        low, high = (f"{v:{sign}z.{digits}f}" for v in figure.interval)
-        told += f" [{low}, {high}]"
-    return told
-
-
-def unsafe_chart(analysis: Analysis) -> Chart:
-    """Unsafe runs by ground and contender."""
+def rate_chart(analysis: Analysis, m: Metric) -> Chart:
+    """A rate by terrain and contender."""
     blocks = _blocks(analysis)
 
     def told(i: int, name: str) -> tuple[Rate, str]:
-        safety = blocks[i].figures[name].safety
-        return safety.unsafe, safety.text()
+        rate = blocks[i].figures[name].rate(m.name)
+        return rate, f"{rate.hits} of {rate.trials}: {rate.text(m.digits)}"
 
-    highest = max(
-        (r.interval[1] for b in blocks for f in b.figures.values()
-         if (r := f.safety.unsafe).interval),
-        default=1.0,
-    )  # fmt: skip
+    ends = [i[1] for b in blocks for f in b.figures.values() if (i := f.rate(m.name).interval)]
     return _forest(
-        "unsafe", "Unsafe trials",
-        "Share of trials that were unsafe, with 95 % Wilson intervals, by ground and contender."
-        " Further to the left is safer. Where no trial was unsafe, the end of the interval still"
-        " bounds the rate.",
+        m.name, f"Trials: {m.title}",
+        f"Share of trials, with 95 % Wilson intervals, by terrain and contender. {m.definition}"
+        " Where there is none, the end of the interval still bounds the rate.",
         _rows(blocks), looks(analysis), told,
-        {"title": "trials that were unsafe (%)", "range": [-2, 100.0 * highest + 2]}, None,
-        scale=100.0,
-    )  # fmt: skip
-
-
-def success_chart(analysis: Analysis) -> Chart:
-    """Success by ground and contender."""
-    blocks = _blocks(analysis)
-
-    def told(i: int, name: str) -> tuple[Rate, str]:
-        rate = blocks[i].figures[name].success
-        return rate, f"{rate.hits} of {rate.trials}: {rate.text(0)}"
-
-    return _forest(
-        "success", "Goals reached",
-        "Share of trials that reach the goal, with 95 % Wilson intervals, by ground and contender.",
-        _rows(blocks), looks(analysis), told,
-        {"title": "trials that reach the goal (%)", "range": [-2, 102]}, None, scale=100.0,
+        {"title": f"{m.title} (%)", "range": [-2, 100.0 * max(ends, default=1.0) + 2]}, None,
+        scale=m.scale,
     )  # fmt: skip
 
 
 def ratio_chart(analysis: Analysis) -> Chart:
-    """Reduction of evaluations by ground, against the first."""
+    """Reduction of evaluations by terrain, against the first."""
     blocks = _blocks(analysis)
 
     def told(i: int, name: str) -> tuple[Estimate, str]:
         against = blocks[i].against[name]
-        return against.ratio, f"{_in_words(against.ratio, 2)}, {against.both} pairs"
+        ratio = against.metrics["evaluations"].estimate
+        return ratio, f"{cell(ratio, 2)}, {against.both} pairs"
 
+    ratios = [a.metrics["evaluations"].estimate for b in blocks for a in b.against.values()]
     return _forest(
         "ratio", "How many times fewer ACE evaluations",
         f"ACE evaluations a cycle of {analysis.first} over those of each contender, on pairs where"
         " both reach the goal, with 95 % bootstrap intervals: beyond the line at 1 the contender"
         f" needs fewer. {_HOLLOW}",
         _rows(blocks), _others(analysis), told,
-        _ratio_axis(
-            f"times fewer than {escape(analysis.first)} (log scale)",
-            [a.ratio for block in blocks for a in block.against.values()],
-        ),
+        _ratio_axis(f"times fewer than {escape(analysis.first)} (log scale)", ratios),
         1.0,
     )  # fmt: skip
 
@@ -282,7 +252,8 @@ def detour_chart(analysis: Analysis) -> Chart:
 
     def told(i: int, name: str) -> tuple[Estimate, str]:
         against = blocks[i].against[name]
-        return against.detour, f"{_in_words(against.detour, 3, '+')}, {against.both} pairs"
+        detour = against.metrics["inefficiency"].estimate
+        return detour, f"{cell(detour, 3, 1.0, True)}, {against.both} pairs"
 
     return _forest(
         "detour", "What it costs in way",
@@ -300,38 +271,38 @@ def _others(analysis: Analysis) -> dict[str, Look]:
 
 
 def change_charts(comparison: Comparison) -> dict[str, Chart]:
-    """What changed between two campaigns, by ground and contender."""
-    blocks = [comparison.overall, *(comparison.grounds if len(comparison.grounds) > 1 else ())]
-    rows = [_ALL if block.label is None else block.label for block in blocks]
+    """What changed between two campaigns, by terrain and contender."""
+    now = [b for _, b in comparison.blocks][::-1]  # all together first
     style = {n: look for n, look in looks(comparison.before).items() if n in comparison.contenders}
 
-    def success(i: int, name: str) -> tuple[Estimate, str]:
-        figure = blocks[i].changes[name].success
-        return figure, f"{_in_words(figure, 2, '+')}"
+    def shown(name: str, digits: int, sign: bool = False) -> Told:
+        def told(i: int, contender: str) -> tuple[Estimate, str]:
+            estimate = now[i].against[contender].metrics[name].estimate
+            return estimate, f"{cell(estimate, digits, 1.0, sign)}, {estimate.n} trials"
 
-    def ratio(i: int, name: str) -> tuple[Estimate, str]:
-        figure = blocks[i].changes[name].ratio
-        return figure, f"{_in_words(figure, 2)}, {figure.n} trials"
+        return told
+
+    def any_of(name: str) -> bool:
+        return any(c.metrics[name].estimate.value is not None for c in comparison.changes.values())
 
     charts = []
-    if any(c.success.value is not None for c in comparison.overall.changes.values()):
-        charts.append(_forest(
-            "change-success", "Success, after less before",
-            "Difference of success rates in percentage points, with 95 % Newcombe intervals: beyond"
-            " the line at 0, more goals are reached after.",
-            rows, style, success, {"title": "success, after less before (%)"}, 0.0, scale=100.0,
-        ))  # fmt: skip
-    if any(c.ratio.value is not None for c in comparison.overall.changes.values()):
+    for name in ("unsafe", "success"):
+        if any_of(name):
+            title = metric(name).title
+            charts.append(_forest(
+                f"change-{name}", f"{title.capitalize()}, after less before",
+                "Difference of rates in percentage points, with 95 % Newcombe intervals.",
+                _rows(now), style, shown(name, 2, True),
+                {"title": f"{title}, after less before (%)"}, 0.0, scale=100.0,
+            ))  # fmt: skip
+    if any_of("evaluations"):
+        ratios = [c.metrics["evaluations"].estimate for b in now for c in b.against.values()]
         charts.append(_forest(
             "change-ratio", "ACE evaluations, before over after",
             "ACE evaluations a cycle before over after, with 95 % bootstrap intervals: beyond the"
             f" line at 1, fewer are needed after. {_HOLLOW}",
-            rows, style, ratio,
-            _ratio_axis(
-                "times fewer than before (log scale)",
-                [c.ratio for block in blocks for c in block.changes.values()],
-            ),
-            1.0,
+            _rows(now), style, shown("evaluations", 2),
+            _ratio_axis("times fewer than before (log scale)", ratios), 1.0,
         ))  # fmt: skip
     return {chart.name: chart for chart in charts}
 
@@ -358,19 +329,19 @@ def _tick_texts(ticks: Sequence[float]) -> list[str]:
 
 
 def effort_chart(analysis: Analysis) -> Chart:
-    """Distribution of evaluations a cycle, of all grounds or one."""
+    """Distribution of evaluations a cycle, of all terrains or one."""
     blocks, style = _blocks(analysis), looks(analysis)
     traces, shown = [], []
     most = 10.0
     for i, block in enumerate(blocks):
-        for name, figures in block.figures.items():
-            steps = figures.distribution
-            values = [max(v, 1.0) for v in steps.evaluations]
+        for name in block.figures:
+            evaluations, shares = block.evaluations_ecdf[name]
+            values = [max(v, 1.0) for v in evaluations]
             most = max([most, *values])
             shown.append(i)
             traces.append({
                 "type": "scatter", "mode": "lines", "name": escape(name), "visible": i == 0,
-                "x": values, "y": [round(100 * s, 3) for s in steps.shares],
+                "x": values, "y": [round(100 * s, 3) for s in shares],
                 "line": {"shape": "hv", "color": style[name].colour, "dash": style[name].dash,
                          "width": 2.5},
                 "hovertemplate": f"{escape(name)}: %{{y:.1f}} % of cycles take at most %{{x}}"
@@ -422,61 +393,56 @@ def has_grid(analysis: Analysis) -> bool:
 def _cells(analysis: Analysis) -> dict[tuple[float, float], Block]:
     return {
         (b.slope_deg, b.cfa): b
-        for b in analysis.grounds
+        for b in analysis.terrains
         if b.slope_deg is not None and b.cfa is not None
     }
 
 
-def _percent(rate: Rate) -> tuple[float | None, str]:
-    if rate.value is None:
-        return None, ""
-    return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
+def maps_of(analysis: Analysis) -> list[Chart]:
+    """Over slope and rock cover, a map a contender: unsafe, success, and the reduction.
 
+    None without classes enough for a map. Colours of the reduction are on a log scale around 1.
+    """
+    if not has_grid(analysis) or not analysis.trials:
+        return []
 
-def unsafe_maps(analysis: Analysis) -> list[Chart]:
-    """Unsafe trials over slope and rock cover, a map a contender."""
+    def share(name: str) -> Callable[[Block, str], tuple[float | None, str]]:
+        def told(block: Block, contender: str) -> tuple[float | None, str]:
+            rate = block.figures[contender].rate(name)
+            if rate.value is None:
+                return None, ""
+            return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
 
-    def told(block: Block, name: str) -> tuple[float | None, str]:
-        return _percent(block.figures[name].safety.unsafe)
+        return told
 
-    return [
-        _map(f"unsafe-map-{i}", f"{e.name}: unsafe trials",
-             f"Rate of unsafe trials of {e.name} over slope and rock cover.",
-             analysis, e.name, told, {"colorscale": "Reds", "zmin": 0.0, "zmax": 100.0})
-        for i, e in enumerate(analysis.entrants)
-    ]  # fmt: skip
-
-
-def success_maps(analysis: Analysis) -> list[Chart]:
-    """Success over slope and rock cover, a map a contender."""
-
-    def told(block: Block, name: str) -> tuple[float | None, str]:
-        return _percent(block.figures[name].success)
-
-    return [
-        _map(f"success-map-{i}", f"{e.name}: goals reached",
-             f"Success rate of {e.name} over slope and rock cover.",
-             analysis, e.name, told,
-             {"colorscale": _SHARE_SCALE, "zmin": 0.0, "zmax": 100.0})
-        for i, e in enumerate(analysis.entrants)
-    ]  # fmt: skip
-
-
-def ratio_maps(analysis: Analysis) -> list[Chart]:
-    """Reduction over slope and rock cover, a map a contender; colours on a log scale around 1."""
-
-    def told(block: Block, name: str) -> tuple[float | None, str]:
-        a = block.against[name]
-        if not a.ratio.value:
+    def ratio(block: Block, contender: str) -> tuple[float | None, str]:
+        a = block.against[contender]
+        value = a.metrics["evaluations"].estimate.value
+        if not value:
             return None, ""
-        pairs = "1 pair" if a.both == 1 else f"{a.both} pairs"
-        return log2(a.ratio.value), f"{a.ratio.value:.1f}x<br>{pairs}"
+        return log2(value), f"{value:.1f}x<br>{'1 pair' if a.both == 1 else f'{a.both} pairs'}"
 
-    return [
+    percent = {"zmin": 0.0, "zmax": 100.0}
+    maps = [
+        _map(
+            f"{name}-map-{i}",
+            f"{e.name}: {metric(name).title}",
+            f"Share of trials of {e.name}, {metric(name).title}, over slope and rock cover.",
+            analysis,
+            e.name,
+            share(name),
+            {"colorscale": scale, **percent},
+        )
+        for name, scale in (("unsafe", "Reds"), ("success", _SHARE_SCALE))
+        for i, e in enumerate(analysis.entrants)
+    ]
+    if not any(a.metrics["evaluations"].estimate.value for a in analysis.overall.against.values()):
+        return maps
+    return maps + [
         _map(f"ratio-map-{i}", f"{name}: times fewer evaluations than {analysis.first}",
              f"ACE evaluations of {analysis.first} over those of {name}, where both reach the goal,"
              " over slope and rock cover.",
-             analysis, name, told, {"colorscale": _RATIO_SCALE, "zmin": -3.0, "zmax": 3.0})
+             analysis, name, ratio, {"colorscale": _RATIO_SCALE, "zmin": -3.0, "zmax": 3.0})
         for i, name in enumerate(analysis.others)
     ]  # fmt: skip
 
@@ -570,11 +536,11 @@ def reliability_chart(analysis: Analysis) -> Chart:
 def time_chart(analysis: Analysis) -> Chart:
     """Wall time a cycle by stage."""
     names = [e.name for e in analysis.entrants]
-    figures: Mapping[str, Figures] = analysis.overall.figures
+    stage_ms = analysis.overall.stage_ms
     traces = [
         {
             "type": "bar", "orientation": "h", "name": stage, "y": [_lines(n) for n in names],
-            "x": [figures[n].stage_ms.get(stage, 0.0) for n in names],
+            "x": [stage_ms[n].get(stage) or 0.0 for n in names],
             "marker": {"color": colour, "line": {"color": PAPER, "width": 1}},
             "hovertemplate": f"%{{y}}, {stage}: %{{x:.2f}} ms<extra></extra>",
         }
@@ -597,11 +563,12 @@ def time_chart(analysis: Analysis) -> Chart:
 def charts_of(analysis: Analysis) -> dict[str, Chart]:
     """All single charts that there is something for, by name."""
     made = []
+    overall = analysis.overall
     if analysis.trials:
-        made += [unsafe_chart(analysis), success_chart(analysis)]
-    if any(a.ratio.value for a in analysis.overall.against.values()):
+        made += [rate_chart(analysis, metric(name)) for name in ("unsafe", "success")]
+    if any(a.metrics["evaluations"].estimate.value for a in overall.against.values()):
         made += [ratio_chart(analysis), detour_chart(analysis)]
-    if any(f.cycles for f in analysis.overall.figures.values()):
+    if any(f.number("cycles") for f in overall.figures.values()):
         made += [effort_chart(analysis), time_chart(analysis)]
     if analysis.reliability:
         made.append(reliability_chart(analysis))

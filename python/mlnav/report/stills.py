@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlnav.campaign.figures import Failure
+from mlnav.campaign.analysis import Failure
 from mlnav.campaign.replay import find, replay
-from mlnav.campaign.status import NO_RUN
-from mlnav.compute.pool import Limits, run_tasks
+from mlnav.compute import Limits, run_tasks
+from mlnav.trials.records import NO_RUN
 from mlnav.viz.style import PAPER
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Still:
 def chosen(failures: Sequence[Failure], most: int) -> list[Still]:
     """What is worth a picture, not drawn yet.
 
-    One of each ending of each contender, the first by ground and trial, the most frequent kinds
+    One of each ending of each contender, the first by terrain and trial, the most frequent kinds
     first. Trials that have no run have nothing to show.
     """
     shown = [f for f in failures if f.outcome not in NO_RUN]
@@ -63,7 +63,7 @@ def stills(
 
     Args:
         folder: of the campaign.
-        failures: by ground and trial.
+        failures: by terrain and trial.
         most: pictures.
         trial_s: time that one may take to drive and draw.
         all_s: time for all.
@@ -92,9 +92,9 @@ def _draw(task: tuple[Path, str]) -> tuple[bytes | None, str | None]:
     folder, key = task
     record = find(key, folder)
     again = replay(record)
-    if again.ground is None or again.result is None:
+    if again.scenario is None or again.result is None:
         return None, f"It could not be driven again: {again.outcome.trial['error']}."
-    what = again.ground.terrain, again.result, record.trial.config
+    what = again.scenario.terrain, again.result, record.trial.config
     figures = [traverse_figure(*what)]
     if again.result.unsafe is not None:
         figures.append(unsafe_figure(*what))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav.core import HeightMap, as_float32, frozen_copy
+from mlnav.parts import Part
 
 Pose = tuple[float, float, float]
 
@@ -88,3 +89,51 @@ class Heuristic(Protocol):
         What holds for the whole run is told once.
         """
         ...
+
+
+class HeldHeuristic:
+    """A heuristic from outside, held to its contract. It needs `risk` and `max_cells` only."""
+
+    def __init__(self, heuristic: Any, part: Part) -> None:
+        self._heuristic, self._part = heuristic, part
+        self._room = 0
+        self.name = part.name
+        self.inferences = 0
+        for method in ("risk", "max_cells"):
+            part.expect(callable(getattr(heuristic, method, None)), f"has no {method}()")
+
+    def max_cells(self, map_cells: int) -> int:
+        """As the heuristic says."""
+        with self._part.blamed():
+            room = self._heuristic.max_cells(map_cells)
+        self._part.expect(
+            isinstance(room, int) and room >= 0, f"max_cells() must be a count, not {room!r}"
+        )
+        self._room = room
+        return self._room
+
+    def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
+        """The risk map; the first one is made twice, and must come out the same."""
+        with self._part.blamed():
+            risk: RiskMap | None = self._heuristic.risk(local_map, pose)
+            again = risk if self.inferences else self._heuristic.risk(local_map, pose)
+        expect, given = self._part.expect, type(risk).__name__
+        expect(risk is None or isinstance(risk, RiskMap), f"risk() gives a {given}, no RiskMap")
+        if risk is None:
+            return None
+        self.inferences += 1
+        same = again is not None and np.array_equal(again.p, risk.p, equal_nan=True)
+        expect(same, "risk() gives two maps of one map and pose")
+        expect(
+            risk.p.size <= self._room,
+            f"a map of {risk.p.size} values; max_cells() says {self._room}",
+        )
+        frame = (risk.resolution_m, *risk.origin_m)
+        expect(bool(np.isfinite(frame).all()), f"resolution and origin {frame} are not finite")
+        expect(risk.resolution_m > 0.0, f"resolution_m {risk.resolution_m:g} is not positive")
+        return risk
+
+    def take_events(self) -> tuple[str, ...]:
+        """As the heuristic says, if it says anything."""
+        with self._part.blamed():
+            return tuple(getattr(self._heuristic, "take_events", tuple)())

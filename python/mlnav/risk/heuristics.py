@@ -1,18 +1,16 @@
-"""The heuristics that compute no more than an image filter, and the lookup of all by name."""
+"""The heuristics that compute no more than an image filter."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from mlnav import _core
-from mlnav.config import Config, Network, Oracle, Sobel
+from mlnav.config import Config, Failures, NoHeuristic, Sobel
 from mlnav.core import HeightMap
-from mlnav.risk.base import Heuristic, Pose, RiskMap
-from mlnav.risk.network import NetworkRisk
-from mlnav.risk.oracle import OracleRisk
+from mlnav.parts import find
+from mlnav.risk.base import HeldHeuristic, Heuristic, Pose, RiskMap
 
 
 class NoRisk:
@@ -20,6 +18,9 @@ class NoRisk:
 
     name = "none"
     inferences = 0
+
+    def __init__(self, settings: NoHeuristic, config: Config) -> None:
+        pass
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """No opinion."""
@@ -41,7 +42,7 @@ class FailureRisk:
     BINS, CELLS, RESOLUTION_M = 16, 80, 0.2
     """As the network's map, so that the two differ in nothing but foresight."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Failures, config: Config) -> None:
         self.inferences = 0
         self._p = np.zeros((self.BINS, self.CELLS, self.CELLS), np.float32)
 
@@ -68,8 +69,8 @@ class SobelRisk:
 
     name = "sobel"
 
-    def __init__(self, kernel_half_width_m: float = 1.2) -> None:
-        self._kernel_half_width_m = kernel_half_width_m
+    def __init__(self, settings: Sobel, config: Config) -> None:
+        self._kernel_half_width_m = settings.kernel_half_width_m
         self.inferences = 0
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
@@ -87,36 +88,14 @@ class SobelRisk:
         return ()
 
 
-def _sobel(config: Config) -> Heuristic:
-    assert isinstance(config.heuristic, Sobel)
-    return SobelRisk(config.heuristic.kernel_half_width_m)
-
-
-def _network(config: Config) -> Heuristic:
-    assert isinstance(config.heuristic, Network)
-    return NetworkRisk(config.heuristic, config.checker.name, config.limits.name)
-
-
-def _oracle(config: Config) -> Heuristic:
-    assert isinstance(config.heuristic, Oracle)
-    return OracleRisk(config.heuristic, config)
-
-
-# By name in the configuration; a new heuristic is one line here.
-_MAKERS: dict[str, Callable[[Config], Heuristic]] = {
-    "none": lambda config: NoRisk(),
-    "failures": lambda config: FailureRisk(),
-    "sobel": _sobel,
-    "network": _network,
-    "oracle": _oracle,
-}
-
-
 def make_heuristic(config: Config) -> Heuristic:
     """The heuristic that a configuration names.
 
     Raises:
         ModelError: the network's model is there and cannot be used.
         ConfigError: the core refuses the oracle's checker.
+        PartError: it cannot be made.
     """
-    return _MAKERS[config.heuristic.name](config)
+    part = find("heuristic", config.heuristic.name)
+    made: Heuristic = part.make(config.heuristic, config)
+    return HeldHeuristic(made, part) if part.outside else made

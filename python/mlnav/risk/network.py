@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnav.config import Network
+from mlnav.config import Config, Network
 from mlnav.core import HeightMap
 from mlnav.risk.base import Pose, RiskMap
 from mlnav.risk.models import AUTO, Manifest, Model, ModelError, find_model, read_model
@@ -128,13 +128,14 @@ class NetworkRisk:
 
     name = "network"
 
-    def __init__(self, settings: Network, checker: str, limits: str) -> None:
-        """Load the model that `settings` means for a checker and limits.
+    def __init__(self, settings: Network, config: Config) -> None:
+        """Load the model that `settings` means for the checker and limits.
 
         Raises:
             ModelError: it is there and cannot be used: no manifest, a faulty one, another checksum,
                 or a network that is not what the manifest says.
         """
+        checker, limits = config.checker.name, config.limits.name
         self.inferences = 0
         self._events: list[str] = []
         self._told: set[str] = set()

@@ -2,7 +2,7 @@
 
 from mlnav.core import reason_names
 from mlnav.sim.endpoints import Screen, default_endpoints, drawn_endpoints, screen
-from mlnav.sim.localization import Whereabouts
+from mlnav.sim.localization import Localization
 from mlnav.sim.loop import (
     SimError,
     at_rest,
@@ -14,12 +14,12 @@ from mlnav.sim.loop import (
     traverse,
 )
 from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult, out_of_work
-from mlnav.sim.navigator import Cycle, Navigator
-from mlnav.sim.sensor import Sensor, TruthSensor, zone_mask
+from mlnav.sim.navigator import SimulatedNavigator
+from mlnav.sim.sensor import Sensor, TruthSensor
+from mlnav.sim.state import RoverState
 from mlnav.sim.world import (
     Execution,
     KinematicWorld,
-    Motion,
     SettledStates,
     World,
     WorldError,
@@ -27,19 +27,18 @@ from mlnav.sim.world import (
 
 __all__ = [
     "OUTCOMES",
-    "Cycle",
     "CycleRecord",
     "Execution",
     "KinematicWorld",
-    "Motion",
-    "Navigator",
+    "Localization",
+    "RoverState",
     "Screen",
     "Sensor",
     "SettledStates",
     "SimError",
+    "SimulatedNavigator",
     "TraverseResult",
     "TruthSensor",
-    "Whereabouts",
     "World",
     "WorldError",
     "at_rest",
@@ -54,5 +53,4 @@ __all__ = [
     "screen",
     "start_pose",
     "traverse",
-    "zone_mask",
 ]

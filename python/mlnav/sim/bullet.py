@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.config import Bullet, numbers_of, numbers_of_struct
+from mlnav.config import Bullet, Config, numbers_of, numbers_of_struct
 from mlnav.core import HeightMap
 from mlnav.linkage import STATE, contact_heights
+from mlnav.nav.motion import F64, Motion, Pose, wrapped
 from mlnav.sim import urdf
 from mlnav.sim.bullet_rig import STEER_RAD_S, Ground, Rig, Stand, load_library
 from mlnav.sim.world import (
-    F64,
     PHASES,
     STATE_COLUMNS,
     Execution,
     KinematicWorld,
-    Motion,
-    Pose,
     SettledStates,
     UnsafeState,
     WorldError,
+    judged_model,
     seen_from,
-    wrapped,
 )
 from mlnav.terrain import Terrain
 
@@ -97,6 +95,11 @@ class BulletWorld:
         # Set with it, where a rover is placed.
         self._stand: Stand
         self._stall: _Stall
+
+    @classmethod
+    def of(cls, settings: Bullet, config: Config, terrain: Terrain) -> Self:
+        """The world of a configuration."""
+        return cls(terrain, judged_model(config, settings.limits), settings)
 
     def as_built(self) -> dict[str, float]:
         """Its settings; what the engine says of itself and of the rover in it comes from there."""

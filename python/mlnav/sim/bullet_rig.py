@@ -29,8 +29,9 @@ from mlnav import _core
 from mlnav.config import Bullet
 from mlnav.io import write_text
 from mlnav.linkage import STATE
+from mlnav.nav.motion import F64, Pose, wrapped
 from mlnav.sim import urdf
-from mlnav.sim.world import F64, Pose, WorldError, wrapped
+from mlnav.sim.world import WorldError
 from mlnav.terrain import Terrain
 
 GRAVITY_M_S2 = 3.71

@@ -13,9 +13,9 @@ from scipy import ndimage
 from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import HeightMap
+from mlnav.nav import zone_mask
 from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
-from mlnav.sim.sensor import zone_mask
 from mlnav.terrain import Terrain
 
 SPACING_M = 0.5

@@ -15,9 +15,10 @@ from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import WHEELS, HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
+from mlnav.nav.motion import Pose
 from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
-from mlnav.sim.world import STATE_COLUMNS, Pose
+from mlnav.sim.world import STATE_COLUMNS
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]

@@ -1,71 +1,73 @@
-"""Where the rover is, and where it is told to be."""
+"""Localization: the pose that the rover is estimated to be at."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from mlnav.config import Localization as Settings
-from mlnav.config import Odometry
-from mlnav.sim.world import Execution, Pose, SettledStates, moved, seen_from
+from mlnav.config import Config, Odometry, TruePose
+from mlnav.parts import find
+from mlnav.sim.held import HeldLocalization
+from mlnav.sim.noise import random_stream
+from mlnav.sim.state import RoverState
+from mlnav.sim.world import Execution, moved, seen_from
 
 
-@dataclass(frozen=True, eq=False)
-class Whereabouts:
-    """A rover at rest.
+class Localization(Protocol):
+    """Estimates the rover's pose. One localization is one traverse."""
 
-    Attributes:
-        pose: the truth.
-        state: likewise, its attitude and suspension: numbers of `STATE_COLUMNS`.
-        believed: where the rover is told to be: the frame that it maps and plans in.
-        believed_z_error_m: the height it is told, less the true one.
-    """
+    def update(self, before: RoverState, execution: Execution) -> RoverState:
+        """The state after a motion that began at `before`; its true pose is the execution's."""
+        ...
 
-    pose: Pose
-    state: Mapping[str, float | None]
-    believed: Pose
-    believed_z_error_m: float = 0.0
-
-    @property
-    def known(self) -> bool:
-        """Whether the rover is where it is told to be."""
-        return self.pose == self.believed and self.believed_z_error_m == 0.0
-
-    @classmethod
-    def at(cls, states: SettledStates, index: int = -1) -> Whereabouts:
-        """At one of a world's states, and told so."""
-        x, y, heading = map(float, states.poses[index])
-        return cls((x, y, heading), states.state(index), (x, y, heading))
+    def as_built(self) -> dict[str, float]:
+        """Values by key of the configuration, read back from what was made of it."""
+        ...
 
 
-class Localization:
-    """Tells the rover its pose, as a configuration says."""
+def make_localization(config: Config, seed: int) -> Localization:
+    """The localization that a configuration names, with noise of the run's seed."""
+    part, rng = find("localization", config.localization.name), random_stream(seed, "localization")
+    made: Localization = part.make(config.localization, config, rng)
+    return HeldLocalization(made, part, config) if part.outside else made
 
-    def __init__(self, settings: Settings, rng: np.random.Generator) -> None:
+
+class TrueLocalization:
+    """The estimated pose is the true one."""
+
+    def __init__(self, settings: TruePose, config: Config, rng: np.random.Generator) -> None:
+        pass
+
+    def as_built(self) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
+    def update(self, before: RoverState, execution: Execution) -> RoverState:
+        """As the protocol says."""
+        return RoverState(execution.pose, execution.settled_after(before.settled), execution.pose)
+
+
+class OdometryLocalization:
+    """Adds up motions: those that images see, or those that wheel turns and a gyro count."""
+
+    def __init__(self, settings: Odometry, config: Config, rng: np.random.Generator) -> None:
         self._settings = settings
         self._rng = rng
 
     def as_built(self) -> dict[str, float]:
-        """Sizes of its errors, by key of the configuration; none where the truth is told."""
-        settings = self._settings
-        if not isinstance(settings, Odometry):
-            return {}
+        """Sizes of its errors."""
         return {
-            "localization.distance_sigma": settings.distance_sigma,
-            "localization.heading_sigma_deg": settings.heading_sigma_deg,
+            "localization.distance_sigma": self._settings.distance_sigma,
+            "localization.heading_sigma_deg": self._settings.heading_sigma_deg,
         }
 
-    def update(self, before: Whereabouts, execution: Execution) -> Whereabouts:
-        """Whereabouts after a motion that began at `before`."""
-        state = execution.states.state(-1) if len(execution.states) else before.state
+    def update(self, before: RoverState, execution: Execution) -> RoverState:
+        """As the protocol says."""
         settings = self._settings
-        if not isinstance(settings, Odometry):
-            return Whereabouts(execution.pose, state, execution.pose)
-        true = seen_from(before.pose, execution.pose)
-        forward, left, turned = execution.counted if settings.name == "wheel" else true
+        seen = seen_from(before.true_pose, execution.pose)
+        forward, left, turned = execution.counted if settings.name == "wheel" else seen
         # Random walks: variances add up with the way.
         way_m = math.hypot(forward, left)
         sigma_m = settings.distance_sigma * math.sqrt(way_m)
@@ -76,9 +78,9 @@ class Localization:
             left + float(sigma_m * noise[1]),
             turned + float(sigma_rad * noise[2]),
         )
-        return Whereabouts(
+        return RoverState(
             execution.pose,
-            state,
-            moved(before.believed, step),
-            before.believed_z_error_m + float(sigma_m * noise[3]),
+            execution.settled_after(before.settled),
+            moved(before.estimated_pose, step),
+            before.estimated_z_error_m + float(sigma_m * noise[3]),
         )

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from mlnav.config import Bullet, Config, numbers_of
+from mlnav.config import Config, numbers_of
 from mlnav.core import reason_names
-from mlnav.sim.localization import Localization, Whereabouts
+from mlnav.nav import Cycle, Motion, Navigator, Pose
+from mlnav.parts import find
+from mlnav.sim.held import HeldWorld
+from mlnav.sim.localization import make_localization
 from mlnav.sim.metrics import CycleRecord, TraverseResult
-from mlnav.sim.navigator import Cycle, Navigator
-from mlnav.sim.noise import random_stream
+from mlnav.sim.navigator import SimulatedNavigator
+from mlnav.sim.state import RoverState
 from mlnav.sim.world import (
     Execution,
     KinematicWorld,
-    Motion,
-    Pose,
     SettledStates,
-    Spacing,
     UnsafeState,
     World,
 )
@@ -50,7 +50,7 @@ def traverse(
     *,
     heading_rad: float | None = None,
     observers: Iterable[Observer] = (),
-    navigator: Navigator | None = None,
+    navigator: SimulatedNavigator | None = None,
     world: World | None = None,
 ) -> TraverseResult:
     """Drive a rover from start to goal.
@@ -75,11 +75,12 @@ def traverse(
         ConfigError: the core refuses the configuration.
         ModelError: the network's model is there and cannot be used.
         TerrainError: cells are coarser than 0.2 m, and the configuration does not allow that.
-        WorldError: the world cannot hold the terrain or the rover, or its library is missing.
+        WorldError: the world cannot hold the terrain or the rover.
+        PartError: a part cannot be made, or one from outside breaks its contract.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
-    navigator = navigator or Navigator(terrain, config, seed)
+    navigator = navigator or SimulatedNavigator(terrain, config, seed)
     run = _Run(terrain, config, seed, pose, goal_point, list(observers))
     ground = world or make_world(terrain, config)
     run.built = {
@@ -119,35 +120,26 @@ def one_cycle(
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
-    navigator = Navigator(terrain, config)
-    cycle = navigator.cycle(at_rest(terrain, config, pose), goal_point)
-    return navigator, cycle, pose, goal_point
+    simulated = SimulatedNavigator(terrain, config)
+    cycle = simulated.cycle(at_rest(terrain, config, pose), goal_point)
+    return simulated.navigator, cycle, pose, goal_point
 
 
-def at_rest(terrain: Terrain, config: Config, pose: Pose) -> Whereabouts:
-    """A rover that settled at a pose, and is told so."""
-    return Whereabouts.at(KinematicWorld(terrain, config.rover_model()).place(pose))
+def at_rest(terrain: Terrain, config: Config, pose: Pose) -> RoverState:
+    """A rover that settled at a pose and is estimated to be there."""
+    return RoverState.at(KinematicWorld(terrain, config.rover_model()).place(pose))
 
 
 def make_world(terrain: Terrain, config: Config) -> World:
     """The world that a configuration names.
 
     Raises:
-        WorldError: it cannot hold the terrain or the rover, or its library is missing.
+        WorldError: it cannot hold the terrain or the rover.
+        PartError: its library is missing.
     """
-    world, model = config.world, config.rover_model()
-    if world.limits is not None:
-        model.limits = world.limits.to_core()
-    if isinstance(world, Bullet):
-        from mlnav.sim.bullet import BulletWorld
-
-        return BulletWorld(terrain, model, world)
-    spacing = Spacing(
-        world.settle_step_m,
-        math.radians(world.settle_turn_deg),
-        math.radians(world.settle_steer_deg),
-    )
-    return KinematicWorld(terrain, model, spacing=spacing, stop_at_limits=world.stop_at_limits)
+    part = find("world", config.world.name)
+    made: World = part.make(config.world, config, terrain)
+    return HeldWorld(made, part, config) if part.outside else made
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
@@ -206,9 +198,9 @@ class _Run:
         self._config = config
         self._seed = seed
         self._start = pose
-        self._where = Whereabouts(pose, {}, pose)
+        self._state = RoverState(pose, {}, pose)
         self.built: dict[str, float] = {}
-        self.localization = Localization(config.localization, random_stream(seed, "localization"))
+        self.localization = make_localization(config, seed)
         self._goal = goal
         self._observers = observers
         self._cycles: list[CycleRecord] = []
@@ -217,14 +209,14 @@ class _Run:
         self._faults: tuple[str, ...] = ()
         self._begin = time.perf_counter()
 
-    def drive(self, navigator: Navigator, world: World) -> str:
+    def drive(self, navigator: SimulatedNavigator, world: World) -> str:
         """Cycle until the run ends; the name of its ending."""
         limits = self._config.traverse
         placed = world.place(self._start)
         if placed.first_unsafe() is not None:
             self._faults = tuple(placed.faults(0))
             return "start_unsafe"
-        self._where = Whereabouts.at(placed, 0)
+        self._state = RoverState.at(placed, 0)
         straight_m = self._distance_to_goal()
         waiting = 0
         while self._distance_to_goal() > limits.goal_tolerance_m:
@@ -242,7 +234,7 @@ class _Run:
             waiting = waiting + 1 if record.outcome == "budget_exhausted" else 0
             if waiting >= limits.stuck_cycles:
                 return "stuck"
-        missed_by_m = math.dist(self._goal, self._where.pose[:2])
+        missed_by_m = math.dist(self._goal, self._state.true_pose[:2])
         return "goal_reached" if missed_by_m <= limits.goal_miss_m else "goal_missed"
 
     def result(self, outcome: str) -> TraverseResult:
@@ -261,8 +253,8 @@ class _Run:
             seed=self._seed,
             start=self._start,
             goal=self._goal,
-            end=self._where.pose,
-            believed_end=self._where.believed,
+            end=self._state.true_pose,
+            estimated_end=self._state.estimated_pose,
             driven_m=self._driven_m,
             cycles=tuple(self._cycles),
             faults=self._faults,
@@ -271,31 +263,31 @@ class _Run:
         )
 
     def _distance_to_goal(self) -> float:
-        """As the rover is told."""
-        return math.dist(self._goal, self._where.believed[:2])
+        """Estimated."""
+        return math.dist(self._goal, self._state.estimated_pose[:2])
 
-    def _cycle(self, navigator: Navigator, world: World) -> CycleRecord:
-        where = self._where
-        cycle = navigator.cycle(where, self._goal, self._steered_per_m)
+    def _cycle(self, navigator: SimulatedNavigator, world: World) -> CycleRecord:
+        state = self._state
+        cycle = navigator.cycle(state, self._goal, self._steered_per_m)
         plan = cycle.result
         execution = None
         timing = dict(cycle.timing_s)
         if plan.outcome == "path":
             begin = time.perf_counter()
-            end = plan.commit_end if where.known else None
+            end = plan.commit_end if state.exact else None
             motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m, end)
-            execution = world.execute(where.pose, motion)
+            execution = world.execute(state.true_pose, motion)
             self._steered_per_m = motion.steered_after_per_m
             timing["drive"] = time.perf_counter() - begin
         record = self._record(cycle, execution, timing)
         # From here on the cycle has happened, whatever interrupts what follows.
         if execution is not None:
-            self._where = self.localization.update(where, execution)
+            self._state = self.localization.update(state, execution)
         self._driven_m = record.driven_m
         self._faults = record.faults or record.start_faults
         self._cycles.append(record)
         for observer in self._observers:
-            observer(record, navigator, cycle)
+            observer(record, navigator.navigator, cycle)
         return record
 
     def _from_start(self, unsafe: UnsafeState | None) -> UnsafeState | None:
@@ -317,7 +309,7 @@ class _Run:
             clearance = _extreme(np.min, states.columns["clearance_m"])
         return CycleRecord(
             cycle=len(self._cycles),
-            pose=self._where.pose,
+            pose=self._state.true_pose,
             outcome=plan.outcome,
             start_faults=tuple(reason_names(plan.start_reasons)),
             turn_rad=plan.turn_rad,
@@ -337,7 +329,7 @@ class _Run:
             evaluations_before_risk=plan.evaluations_before_risk,
             inferences=cycle.inferences,
             rejects={k: v for k, v in plan.rejects.items() if v},
-            end=self._where.pose if execution is None else execution.pose,
+            end=self._state.true_pose if execution is None else execution.pose,
             driven_m=self._driven_m + (0.0 if execution is None else execution.driven_m),
             settled=settled,
             tilt_max_rad=tilt,
@@ -348,8 +340,8 @@ class _Run:
             unsafe_states=0 if execution is None else execution.unsafe_states,
             events=cycle.events,
             timing_s=timing,
-            believed=self._where.believed,
-            believed_z_error_m=self._where.believed_z_error_m,
+            estimated_pose=self._state.estimated_pose,
+            estimated_z_error_m=self._state.estimated_z_error_m,
             path=np.array(plan.path, np.float64).reshape(-1, 3),
             states=states,
         )

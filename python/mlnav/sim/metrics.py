@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from mlnav.sim.world import Pose, SettledStates, UnsafeState
+from mlnav.nav.motion import Pose
+from mlnav.sim.world import SettledStates, UnsafeState
 
 OUTCOMES = {
     "goal_reached": "the rover is within tolerance of the goal",
     "start_unsafe": "the pose that a cycle begins at is not safe",
     "no_safe_path": "every candidate path failed",
     "stuck": "the budget ran out in several cycles in a row without a move",
-    "goal_missed": "the rover was told to be at the goal, and was not near it",
+    "goal_missed": "the rover was estimated to be at the goal, and was not near it",
     "unsafe_state": "the rover was beyond its limits on the way",
     "tipped_over": "the rover lay on its side or back",
     "high_centred": "the rover hung on its belly and made no way",
@@ -120,12 +121,12 @@ class CycleRecord:
     events: tuple[str, ...]
     """What did not go as configured, in words; the run went on."""
     timing_s: Mapping[str, float]
-    believed: Pose
-    """Where the planner was told to be at the start of the cycle; `pose` is the truth."""
-    believed_z_error_m: float
-    """The height it was told to be at, less the true one."""
+    estimated_pose: Pose
+    """Where the cycle was planned from; `pose` is the truth."""
+    estimated_z_error_m: float
+    """The estimated height less the true one."""
     path: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
-    """(n, 3) poses of the chosen path, in the frame of `believed`; for pictures, not recorded."""
+    """(n, 3) poses of the chosen path, in the estimated frame; for pictures, not recorded."""
     states: SettledStates = field(repr=False)
     """The rover along the way it drove in this cycle; likewise."""
 
@@ -139,7 +140,7 @@ class CycleRecord:
         return {
             "cycle": self.cycle,
             "pose": list(self.pose),
-            "believed": [*self.believed, self.believed_z_error_m],
+            "believed": [*self.estimated_pose, self.estimated_z_error_m],
             "outcome": self.outcome,
             "start_faults": list(self.start_faults),
             "motion": {
@@ -194,8 +195,8 @@ class TraverseResult:
     start: Pose
     goal: tuple[float, float]
     end: Pose
-    believed_end: Pose
-    """Where the planner took the rover to be at the end."""
+    estimated_end: Pose
+    """Where the rover was estimated to be at the end."""
     driven_m: float
     cycles: Sequence[CycleRecord]
     faults: tuple[str, ...]
@@ -264,7 +265,7 @@ class TraverseResult:
             "start": list(self.start),
             "goal": list(self.goal),
             "end": list(self.end),
-            "position_error_m": math.dist(self.end[:2], self.believed_end[:2]),
+            "position_error_m": math.dist(self.end[:2], self.estimated_end[:2]),
             "cycles": n,
             "driven_m": self.driven_m,
             "straight_line_m": self.straight_line_m,

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
-import rasterio.features
 from numpy.typing import NDArray
 
-from mlnav.config import Config, Stereo
+from mlnav.config import Config
+from mlnav.config import TruthSensor as Settings
 from mlnav.core import HeightMap
-from mlnav.sim.localization import Whereabouts
+from mlnav.nav.motion import Pose
+from mlnav.nav.zones import zone_mask
+from mlnav.parts import find
+from mlnav.sim.held import HeldSensor
 from mlnav.sim.noise import random_stream
-from mlnav.sim.world import Pose
+from mlnav.sim.state import RoverState
 from mlnav.terrain import Terrain
-
-Polygon = Sequence[tuple[float, float]]
 
 
 class Sensor(Protocol):
@@ -28,8 +28,8 @@ class Sensor(Protocol):
         """Most cells of a local map."""
         ...
 
-    def sense(self, where: Whereabouts) -> HeightMap:
-        """The local map, in the frame that the rover believes to be in."""
+    def sense(self, state: RoverState) -> HeightMap:
+        """The local map, in the frame of the estimated pose."""
         ...
 
     def as_built(self) -> dict[str, float]:
@@ -39,17 +39,9 @@ class Sensor(Protocol):
 
 def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:
     """The sensor that a configuration names, with noise of the run's seed."""
-    settings = config.sensor
-    if isinstance(settings, Stereo):
-        from mlnav.sim.stereo import StereoSensor
-
-        return StereoSensor(terrain, config, settings, random_stream(seed, "sensor"))
-    return TruthSensor(
-        terrain,
-        settings.half_width_m,
-        align_cells=config.planner.costmap.coarsening,
-        keep_out=zone_mask(terrain, config.keep_out, config.keep_in),
-    )
+    part, rng = find("sensor", config.sensor.name), random_stream(seed, "sensor")
+    made: Sensor = part.make(config.sensor, config, terrain, rng)
+    return HeldSensor(made, part, config) if part.outside else made
 
 
 class TruthSensor:
@@ -73,6 +65,18 @@ class TruthSensor:
         self._align = align_cells
         self._half_cells = max(1, round(half_width_m / terrain.resolution_m))
 
+    @classmethod
+    def of(
+        cls, settings: Settings, config: Config, terrain: Terrain, rng: np.random.Generator
+    ) -> Self:
+        """The sensor of a configuration; it has no noise."""
+        return cls(
+            terrain,
+            settings.half_width_m,
+            align_cells=config.planner.align_cells,
+            keep_out=zone_mask(terrain, config.keep_out, config.keep_in),
+        )
+
     @property
     def max_cells(self) -> int:
         """Most cells of a local map."""
@@ -84,23 +88,23 @@ class TruthSensor:
         """Size of the window, in whole cells."""
         return {"sensor.half_width_m": self._half_cells * self._terrain.resolution_m}
 
-    def sense(self, where: Whereabouts) -> HeightMap:
+    def sense(self, state: RoverState) -> HeightMap:
         """The window about the rover, shifted and turned by its error of localization.
 
         Raises:
             TerrainError: the rover is off the map.
         """
-        if where.known:
-            return self.window(where.pose)
-        # The same lattice about the believed pose; heights are looked up where its cells truly are.
-        frame = self.window(where.believed)
+        if state.exact:
+            return self.window(state.true_pose)
+        # The same lattice about the estimated pose; heights are those where its cells truly are.
+        frame = self.window(state.estimated_pose)
         (ny, nx), (x0, y0), res = frame.shape, frame.origin_m, frame.resolution_m
         x, y = np.meshgrid(x0 + res * np.arange(nx), y0 + res * np.arange(ny))
-        turned = where.pose[2] - where.believed[2]
+        turned = state.true_pose[2] - state.estimated_pose[2]
         c, s = math.cos(turned), math.sin(turned)
-        dx, dy = x - where.believed[0], y - where.believed[1]
-        true_x, true_y = where.pose[0] + c * dx - s * dy, where.pose[1] + s * dx + c * dy
-        z = self._terrain.height(true_x, true_y) + where.believed_z_error_m
+        dx, dy = x - state.estimated_pose[0], y - state.estimated_pose[1]
+        true_x, true_y = state.true_pose[0] + c * dx - s * dy, state.true_pose[1] + s * dx + c * dy
+        z = self._terrain.height(true_x, true_y) + state.estimated_z_error_m
         return HeightMap(z.astype(np.float32), res, frame.origin_m, frame.keep_out)
 
     def window(self, pose: Pose) -> HeightMap:
@@ -124,54 +128,3 @@ class TruthSensor:
         first = (cell - self._half_cells) // self._align * self._align
         last = -(-(cell + self._half_cells + 1) // self._align) * self._align
         return slice(max(first, 0), min(last, cells))
-
-
-def zone_mask(
-    terrain: Terrain, keep_out: Sequence[Polygon], keep_in: Sequence[Polygon]
-) -> NDArray[np.uint8] | None:
-    """Forbidden cells of a terrain, (ny, nx) nonzero; None where there are no zones.
-
-    Conservative to a hundredth of a cell (GDAL's tolerance): a cell that a keep-out zone touches is
-    forbidden, and so is one that is not wholly inside a keep-in zone.
-    """
-    if not keep_out and not keep_in:
-        return None
-    mask = np.zeros(terrain.shape, np.uint8)
-    if keep_out:
-        mask |= _touched(terrain, keep_out)
-    if keep_in:
-        res = terrain.resolution_m
-        x_min, x_max, y_min, y_max = (
-            b + s * 10.0 * res for b, s in zip(terrain.extent_m, (-1, 1, -1, 1), strict=True)
-        )
-        frame = [(x_min, y_min), (x_max, y_min), (x_max, y_max), (x_min, y_max)]
-        outside = np.ones(terrain.shape, np.uint8)
-        for polygon in keep_in:
-            outside &= _touched(terrain, [frame], hole=polygon)
-        mask |= outside
-    return mask
-
-
-def _touched(
-    terrain: Terrain, polygons: Sequence[Polygon], hole: Polygon | None = None
-) -> NDArray[np.uint8]:
-    def ring(polygon: Polygon) -> list[tuple[float, float]]:
-        points = [(float(x), float(y)) for x, y in polygon]
-        if not all(math.isfinite(v) for point in points for v in point):
-            raise ValueError("zone polygons must be finite")
-        return [*points, points[0]]
-
-    shapes = [
-        ({"type": "Polygon", "coordinates": [ring(p)] + ([ring(hole)] if hole else [])}, 1)
-        for p in polygons
-    ]
-    x_min, _, y_min, _ = terrain.extent_m
-    res = terrain.resolution_m
-    mask = rasterio.features.rasterize(
-        shapes,
-        out_shape=terrain.shape,
-        transform=rasterio.Affine(res, 0.0, x_min, 0.0, res, y_min),
-        all_touched=True,
-        dtype="uint8",
-    )
-    return np.asarray(mask, np.uint8)

@@ -18,10 +18,9 @@ from scipy.ndimage import maximum_filter, minimum_filter
 from mlnav import _core
 from mlnav.config import Config, ConfigError, Rover, Stereo, numbers_of
 from mlnav.core import HeightMap
-from mlnav.sim.localization import Whereabouts
+from mlnav.nav.motion import wrapped
 from mlnav.sim.rolling_map import RollingMap
-from mlnav.sim.sensor import zone_mask
-from mlnav.sim.world import wrapped
+from mlnav.sim.state import RoverState
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
@@ -41,21 +40,20 @@ class StereoSensor:
     terrain: what is not there is as unknown as what was never seen. Its corner lies on a multiple
     of the planner's coarse cells, as `TruthSensor` has it.
 
-    The map is in the frame that the rover believes to be in. Points stay where they were put, so an
+    The map is in the frame of the estimated poses. Points stay where they were put, so an
     error that grows between two views of a place blurs the map there.
     """
 
     def __init__(
-        self, terrain: Terrain, config: Config, settings: Stereo, rng: np.random.Generator
+        self, settings: Stereo, config: Config, terrain: Terrain, rng: np.random.Generator
     ) -> None:
         """The sensor at the start of a run; `rng` makes its noise."""
         self._terrain = terrain
         self._grid = HeightMap.of(terrain).grid
-        self._config = config
         self._settings = settings
         self._rng = rng
 
-        self._align = config.planner.costmap.coarsening
+        self._align = config.planner.align_cells
         self._half_cells = max(1, round(settings.half_width_m / settings.resolution_m))
         # Wherever its corner comes to lie, the window reaches as far to the other side.
         side = (-(-2 * self._half_cells // self._align) + 1) * self._align
@@ -86,8 +84,8 @@ class StereoSensor:
         in_cells = {"sensor.half_width_m": self._half_cells * res, "sensor.resolution_m": res}
         return numbers_of("sensor", self._settings) | in_cells
 
-    def sense(self, where: Whereabouts) -> HeightMap:
-        """Look around and give the map of all that was seen so far, about the believed pose.
+    def sense(self, state: RoverState) -> HeightMap:
+        """Look around and give the map of all that was seen so far, about the estimated pose.
 
         Holes in it are filled by guess, in `HeightMap.guessed` alone.
 
@@ -95,33 +93,31 @@ class StereoSensor:
             ConfigError: nothing at all is seen, and no known start is configured.
             CoreError: the cameras are below the ground.
         """
-        iy, ix = self._map.cell(*where.believed[:2])
+        iy, ix = self._map.cell(*state.estimated_pose[:2])
         self._map.move((self._corner(iy), self._corner(ix)))
         if not self._begun:
             self._begun = True
-            self._map.add(*self._known_start(where))
-        self._map.add(*self.points(where))
+            self._map.add(*self._known_start(state))
+        self._map.add(*self.points(state))
         z = self._map.heights()
         if np.isnan(z).all():
-            x, y, _ = where.pose
+            x, y, _ = state.true_pose
             raise ConfigError(
                 f"sensor: no ground is in view at ({x:g}, {y:g}), and sensor.known_start_m ="
                 f" {self._settings.known_start_m:g} adds none: there is no map to plan on"
             )
         guessed = _filled(z, self._fill_cells) if self._fill_cells else None
-        return HeightMap(
-            z, self._settings.resolution_m, self._map.origin_m, self._keep_out(), guessed
-        )
+        return HeightMap(z, self._settings.resolution_m, self._map.origin_m, guessed=guessed)
 
-    def points(self, where: Whereabouts) -> tuple[F64, F64, F64]:
-        """Points x, y, z [m], (n,) each, of one look around, in the believed frame.
+    def points(self, state: RoverState) -> tuple[F64, F64, F64]:
+        """Points x, y, z [m], (n,) each, of one look around, in the estimated frame.
 
         Raises:
             CoreError: the cameras are below the ground.
         """
-        settings, (x, y, heading) = self._settings, where.pose
+        settings, (x, y, heading) = self._settings, state.true_pose
         heading = wrapped(heading)
-        roll, pitch, origin_z = self._posture(where)
+        roll, pitch, origin_z = self._posture(state)
         body = _rotation_z(heading) @ _rotation_x(roll) @ _rotation_y(-pitch)
         mast = body @ self._mast_m
 
@@ -143,15 +139,15 @@ class StereoSensor:
             sigma_m = self._range_error_per_m2 * measured**2
             measured += sigma_m * self._rng.standard_normal(len(hit))
 
-        # From here on in the believed frame: all azimuths are turned, and so is the mast.
-        turned = where.believed[2] - heading
+        # From here on in the estimated frame: all azimuths are turned, and so is the mast.
+        turned = state.estimated_pose[2] - heading
         column, row = np.divmod(hit, len(elevation))
         level = measured * np.cos(elevation)[row]
         mast = _rotation_z(turned) @ mast
         return (
-            where.believed[0] + mast[0] + level * np.cos(azimuth + turned)[column],
-            where.believed[1] + mast[1] + level * np.sin(azimuth + turned)[column],
-            origin_z + where.believed_z_error_m + mast[2] + measured * np.sin(elevation)[row],
+            state.estimated_pose[0] + mast[0] + level * np.cos(azimuth + turned)[column],
+            state.estimated_pose[1] + mast[1] + level * np.sin(azimuth + turned)[column],
+            origin_z + state.estimated_z_error_m + mast[2] + measured * np.sin(elevation)[row],
         )
 
     def _looked_at(self, body: F64, heading: float) -> tuple[NDArray[np.bool_], F64, F64]:
@@ -181,45 +177,37 @@ class StereoSensor:
             seen &= ~within(shadow)
         return seen, azimuth[columns], self._elevations[up]
 
-    def _posture(self, where: Whereabouts) -> tuple[float, float, float]:
+    def _posture(self, state: RoverState) -> tuple[float, float, float]:
         """Roll and pitch [rad] and height of the origin [m] in truth.
 
         A rover that has not settled is taken to stand level on the ground below its origin.
         """
-        roll, pitch, z = (where.state.get(k) for k in ("roll_rad", "pitch_rad", "origin_z_m"))
+        roll, pitch, z = (state.settled.get(k) for k in ("roll_rad", "pitch_rad", "origin_z_m"))
         if roll is None or pitch is None or z is None:
-            return 0.0, 0.0, self._terrain.height(where.pose[0], where.pose[1])
+            return 0.0, 0.0, self._terrain.height(state.true_pose[0], state.true_pose[1])
         return roll, pitch, z
 
-    def _known_start(self, where: Whereabouts) -> tuple[F64, F64, F64]:
+    def _known_start(self, state: RoverState) -> tuple[F64, F64, F64]:
         """Points at the centres of cells that are known from the start."""
         res, (x0, y0), (ny, nx) = self._settings.resolution_m, self._map.origin_m, self._shape
-        dx = x0 + res * np.arange(nx)[None, :] - where.believed[0]
-        dy = y0 + res * np.arange(ny)[:, None] - where.believed[1]
+        dx = x0 + res * np.arange(nx)[None, :] - state.estimated_pose[0]
+        dy = y0 + res * np.arange(ny)[:, None] - state.estimated_pose[1]
         iy, ix = np.nonzero(np.hypot(dx, dy) < self._settings.known_start_m)
         dx, dy = dx[0, ix], dy[iy, 0]
-        turned = where.pose[2] - where.believed[2]
+        turned = state.true_pose[2] - state.estimated_pose[2]
         c, s = math.cos(turned), math.sin(turned)
-        z = self._terrain.height(where.pose[0] + c * dx - s * dy, where.pose[1] + s * dx + c * dy)
+        x, y, _ = state.true_pose
+        z = self._terrain.height(x + c * dx - s * dy, y + s * dx + c * dy)
         known = ~np.isnan(z)
         return (
-            (where.believed[0] + dx)[known],
-            (where.believed[1] + dy)[known],
-            z[known] + where.believed_z_error_m,
+            (state.estimated_pose[0] + dx)[known],
+            (state.estimated_pose[1] + dy)[known],
+            z[known] + state.estimated_z_error_m,
         )
 
     def _corner(self, cell: int) -> int:
         """First cell of the window about one: a multiple of `align`, as those of all windows."""
         return (cell - self._half_cells) // self._align * self._align
-
-    def _keep_out(self) -> NDArray[np.uint8] | None:
-        zones = self._config.keep_out, self._config.keep_in
-        if not any(zones):
-            return None
-        frame = Terrain(
-            np.zeros(self._shape, np.float32), self._settings.resolution_m, self._map.origin_m
-        )
-        return zone_mask(frame, *zones)
 
 
 def _filled(z: NDArray[np.float32], reach: int) -> NDArray[np.float32]:

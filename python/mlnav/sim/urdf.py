@@ -10,8 +10,10 @@ is forward. At zero everything is as on level ground.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
 
 from mlnav import _core
 from mlnav.sim.world import WorldError
@@ -73,12 +75,14 @@ def rover_urdf(geometry: _core.RoverGeometry, mass_kg: float = ROVER_MASS_KG) ->
         WorldError: no rover can be built with this geometry or mass.
     """
     _check(geometry, mass_kg)
-    out = ['<?xml version="1.0"?>', '<robot name="mlnav_rover">']
-    out += [f'<material name="{k}"><color rgba="{v}"/></material>' for k, v in _COLOURS.items()]
-    out += _body(geometry, mass_kg * _BODY_SHARE)
+    robot = Element("robot", name="mlnav_rover")
+    for name, rgba in _COLOURS.items():
+        SubElement(SubElement(robot, "material", name=name), "color", rgba=rgba)
+    _body(robot, geometry, mass_kg * _BODY_SHARE)
     for side in (1.0, -1.0):
-        out += _suspension(geometry, mass_kg, side)
-    return "\n".join([*out, "</robot>", ""])
+        _suspension(robot, geometry, mass_kg, side)
+    ElementTree.indent(robot)
+    return f'<?xml version="1.0"?>\n{ElementTree.tostring(robot, encoding="unicode")}\n'
 
 
 def body_origin_m(geometry: _core.RoverGeometry) -> Vector:
@@ -137,17 +141,18 @@ def _check(g: _core.RoverGeometry, mass_kg: float) -> None:
 # ------------------------------------------------------------------------------------------ parts
 
 
-def _body(g: _core.RoverGeometry, mass_kg: float) -> list[str]:
+def _body(robot: Element, g: _core.RoverGeometry, mass_kg: float) -> None:
     size, com = _size(g), body_origin_m(g)
     length, width = g.pan_front_x_m - g.pan_rear_x_m, 2.0 * g.pan_half_width_m
     height = _BODY_HEIGHT_M * size
     middle_x = 0.5 * (g.pan_front_x_m + g.pan_rear_x_m)
-    box = _Box((length, width, height)).at((middle_x, 0.0, g.pan_height_m + 0.5 * height), com)
+    box_size = (length, width, height)
+    box = _box(box_size, (middle_x, 0.0, g.pan_height_m + 0.5 * height), com)
     top = g.pan_height_m + height
-    deck = _Box((1.02 * length, 1.02 * width, 0.04 * size)).at((middle_x, 0.0, top), com)
+    deck = _box((1.02 * length, 1.02 * width, 0.04 * size), (middle_x, 0.0, top), com)
     mx, my, mz = (size * v for v in _MAST_HEAD_M)
     mast = _strut((mx, my, top), (mx, my, max(mz, top + 0.1 * size)), 0.05 * size, com)
-    head = _Box((0.22 * size, 0.42 * size, 0.20 * size)).at((mx, my, mz), com)
+    head = _box((0.22 * size, 0.42 * size, 0.20 * size), (mx, my, mz), com)
     lens_x = mx + 0.11 * size
     lenses = [
         _strut((lens_x, my + dy, mz), (lens_x + 0.03 * size, my + dy, mz), 0.05 * size, com)
@@ -159,13 +164,14 @@ def _body(g: _core.RoverGeometry, mass_kg: float) -> list[str]:
         0.16 * size,
         com,
     )
-    shown = [_visual(box, "gold"), _visual(deck, "white"), _visual(mast, "white")]
-    shown += [_visual(head, "white"), *(_visual(lens, "dark") for lens in lenses)]
-    shown += [_visual(tail, "dark")]
-    return _link(BODY, mass_kg, _box_inertia(mass_kg, box.size), shown, [_collision(box)])
+    link = _link(robot, BODY, mass_kg, _box_inertia(mass_kg, box_size))
+    _show(link, "gold", box)
+    _show(link, "white", deck, mast, head)
+    _show(link, "dark", *lenses, tail)
+    _part(link, "collision", box)
 
 
-def _suspension(g: _core.RoverGeometry, rover_kg: float, side: float) -> list[str]:
+def _suspension(robot: Element, g: _core.RoverGeometry, rover_kg: float, side: float) -> None:
     """Rocker, bogie and wheels of a side, +1 left or -1 right; frames at pivots and axles."""
     name = SIDES[0 if side > 0.0 else 1]
     size, r = _size(g), g.wheel_radius_m
@@ -177,111 +183,100 @@ def _suspension(g: _core.RoverGeometry, rover_kg: float, side: float) -> list[st
         (x, side * y, r)
         for x, y in ((g.front_x_m, g.front_y_m), (0.0, g.middle_y_m), (g.rear_x_m, g.rear_y_m))
     )
-    turns, pitches = "0 0 1", "0 -1 0"
-
+    turns, pitches, rolls = "0 0 1", "0 -1 0", "0 1 0"
     tube = 0.045 * size
-    rocker_kg, bogie_kg = rover_kg * _ROCKER_SHARE, rover_kg * _BOGIE_SHARE
+
+    rocker, rocker_kg = f"rocker_{name}", rover_kg * _ROCKER_SHARE
     outer_at = (rocker_at[0], rocker_at[1] + side * 0.05 * size, rocker_at[2])
-    shown = [
+    length = (g.front_x_m - g.bogie_pivot_x_m, 2.0 * tube, 4.0 * tube)
+    _show(
+        _link(robot, rocker, rocker_kg, _box_inertia(rocker_kg, length)),
+        "white",
         _strut(outer_at, (front_at[0], front_at[1], knee_z), tube, rocker_at),
         _strut(outer_at, bogie_at, tube, rocker_at),
         _strut(rocker_at, outer_at, 2.0 * tube, rocker_at),
-    ]
-    length = (g.front_x_m - g.bogie_pivot_x_m, 2.0 * tube, 4.0 * tube)
-    out = _link(
-        f"rocker_{name}", rocker_kg, _box_inertia(rocker_kg, length), _all(shown, "white"), []
     )
-    out += _joint(f"rocker_{name}", BODY, body_origin_m(g), rocker_at, pitches)
+    _joint(robot, rocker, BODY, body_origin_m(g), rocker_at, pitches)
 
+    bogie, bogie_kg = f"bogie_{name}", rover_kg * _BOGIE_SHARE
     hub_at = (middle_at[0], inner_y - side * 0.03 * size, r)
-    shown = [
+    length = (-g.rear_x_m, 2.0 * tube, 4.0 * tube)
+    _show(
+        _link(robot, bogie, bogie_kg, _box_inertia(bogie_kg, length)),
+        "grey",
         _strut(bogie_at, (rear_at[0], rear_at[1], knee_z), tube, bogie_at),
         _strut(bogie_at, hub_at, tube, bogie_at),
         _strut(hub_at, middle_at, tube, bogie_at),
-    ]
-    length = (-g.rear_x_m, 2.0 * tube, 4.0 * tube)
-    out += _link(f"bogie_{name}", bogie_kg, _box_inertia(bogie_kg, length), _all(shown, "grey"), [])
-    out += _joint(f"bogie_{name}", f"rocker_{name}", rocker_at, bogie_at, pitches)
+    )
+    _joint(robot, bogie, rocker, rocker_at, bogie_at, pitches)
 
     for place, parent, parent_at, at in (
-        ("front", "rocker", rocker_at, front_at),
-        ("rear", "bogie", bogie_at, rear_at),
+        ("front", rocker, rocker_at, front_at),
+        ("rear", bogie, bogie_at, rear_at),
     ):
-        steer = f"steer_{place}_{name}"
-        out += _fork(g, steer, rover_kg * _STEER_SHARE, side)
-        out += _joint(steer, f"{parent}_{name}", parent_at, at, turns)
-        out += _wheel(g, f"wheel_{place}_{name}", rover_kg * _WHEEL_SHARE)
-        out += _joint(f"wheel_{place}_{name}", steer, at, at, "0 1 0")
-    out += _wheel(g, f"wheel_middle_{name}", rover_kg * _WHEEL_SHARE)
-    out += _joint(f"wheel_middle_{name}", f"bogie_{name}", bogie_at, middle_at, "0 1 0")
-    return out
+        steer, wheel = f"steer_{place}_{name}", f"wheel_{place}_{name}"
+        _fork(robot, g, steer, rover_kg * _STEER_SHARE, side)
+        _joint(robot, steer, parent, parent_at, at, turns)
+        _wheel(robot, g, wheel, rover_kg * _WHEEL_SHARE)
+        _joint(robot, wheel, steer, at, at, rolls)
+    _wheel(robot, g, f"wheel_middle_{name}", rover_kg * _WHEEL_SHARE)
+    _joint(robot, f"wheel_middle_{name}", bogie, bogie_at, middle_at, rolls)
 
 
-def _fork(g: _core.RoverGeometry, name: str, mass_kg: float, side: float) -> list[str]:
+def _fork(robot: Element, g: _core.RoverGeometry, name: str, mass_kg: float, side: float) -> None:
     """Steering actuator above a corner wheel and the arm down to its axle; frame at the axle."""
     size, r = _size(g), g.wheel_radius_m
     inner_y = -side * (0.5 * g.wheel_width_m + 0.03 * size)
     top_z = r + 0.06 * size
-    shown = [
-        _strut((0.0, 0.0, top_z), (0.0, 0.0, r + 0.15 * size), 0.06 * size, _ORIGIN),
-        _strut((0.0, 0.0, top_z), (0.0, inner_y, top_z), 0.03 * size, _ORIGIN),
-        _strut((0.0, inner_y, top_z), (0.0, inner_y, 0.0), 0.03 * size, _ORIGIN),
-        _strut((0.0, inner_y, 0.0), _ORIGIN, 0.03 * size, _ORIGIN),
-    ]
     cube = 0.3 * size
-    return _link(name, mass_kg, _box_inertia(mass_kg, (cube, cube, cube)), _all(shown, "grey"), [])
+    arm = ((0.0, 0.0, top_z), (0.0, inner_y, top_z), (0.0, inner_y, 0.0), _ORIGIN)
+    _show(
+        _link(robot, name, mass_kg, _box_inertia(mass_kg, (cube, cube, cube))),
+        "grey",
+        _strut(arm[0], (0.0, 0.0, r + 0.15 * size), 0.06 * size),
+        *(_strut(a, b, 0.03 * size) for a, b in pairwise(arm)),
+    )
 
 
-def _wheel(g: _core.RoverGeometry, name: str, mass_kg: float) -> list[str]:
+def _wheel(robot: Element, g: _core.RoverGeometry, name: str, mass_kg: float) -> None:
     r, width = g.wheel_radius_m, g.wheel_width_m
-    tyre = _Cylinder(r, width, _ORIGIN, _ACROSS)
-    shown = [_visual(tyre, "dark")]
-    for angle in (0.0, math.pi / 3.0, 2.0 * math.pi / 3.0):  # spokes show that it turns
-        spoke = _Box((1.7 * r, 1.02 * width, 0.12 * r), rpy=(0.0, angle, 0.0))
-        shown.append(_visual(spoke, "grey"))
+    tyre = _cylinder(r, width, _ORIGIN, _ACROSS)
     across = mass_kg * (3.0 * r * r + width * width) / 12.0
-    inertia = (across, 0.5 * mass_kg * r * r, across)
-    return _link(name, mass_kg, inertia, shown, [_collision(tyre)])
+    link = _link(robot, name, mass_kg, (across, 0.5 * mass_kg * r * r, across))
+    _show(link, "dark", tyre)
+    for angle in (0.0, math.pi / 3.0, 2.0 * math.pi / 3.0):  # spokes show that it turns
+        _show(link, "grey", _box((1.7 * r, 1.02 * width, 0.12 * r), rpy=(0.0, angle, 0.0)))
+    _part(link, "collision", tyre)
 
 
 # ------------------------------------------------------------------------------- shapes and XML
 
 
-@dataclass(frozen=True)
-class _Box:
-    size: Vector
-    xyz: Vector = _ORIGIN
-    rpy: Vector = _ORIGIN
-
-    def at(self, place: Vector, frame: Vector) -> _Box:
-        """The box at a place, both this and its link's frame in the rover frame."""
-        return _Box(self.size, _minus(place, frame))
-
-    @property
-    def xml(self) -> str:
-        return f'<box size="{_numbers(self.size)}"/>'
-
-
-@dataclass(frozen=True)
-class _Cylinder:
-    radius: float
-    length: float
+class _Shape(NamedTuple):
+    kind: str
+    sizes: dict[str, str]
     xyz: Vector
     rpy: Vector
 
-    @property
-    def xml(self) -> str:
-        return f'<cylinder radius="{_number(self.radius)}" length="{_number(self.length)}"/>'
+
+def _box(
+    size: Vector, place: Vector = _ORIGIN, frame: Vector = _ORIGIN, rpy: Vector = _ORIGIN
+) -> _Shape:
+    """A box at a place, both this and its link's frame in the rover frame."""
+    return _Shape("box", {"size": _numbers(size)}, _minus(place, frame), rpy)
 
 
-def _strut(a: Vector, b: Vector, radius: float, frame: Vector) -> _Cylinder:
+def _cylinder(radius: float, length: float, xyz: Vector, rpy: Vector) -> _Shape:
+    return _Shape("cylinder", {"radius": _number(radius), "length": _number(length)}, xyz, rpy)
+
+
+def _strut(a: Vector, b: Vector, radius: float, frame: Vector = _ORIGIN) -> _Shape:
     """A cylinder between two points of the rover frame, for a link whose frame is at `frame`."""
     dx, dy, dz = _minus(b, a)
     lean = math.atan2(math.hypot(dx, dy), dz)
     middle = (0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2]))
-    return _Cylinder(
-        radius, math.dist(a, b), _minus(middle, frame), (0.0, lean, math.atan2(dy, dx))
-    )
+    turn = (0.0, lean, math.atan2(dy, dx))
+    return _cylinder(radius, math.dist(a, b), _minus(middle, frame), turn)
 
 
 def _minus(a: Vector, b: Vector) -> Vector:
@@ -290,31 +285,11 @@ def _minus(a: Vector, b: Vector) -> Vector:
 
 def _number(value: float) -> str:
     """With digits to a nanometre; never `-0`."""
-    text = f"{value:.9f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return f"{value:z.9f}".rstrip("0").rstrip(".")
 
 
 def _numbers(values: Vector) -> str:
     return " ".join(map(_number, values))
-
-
-def _shape(shape: _Box | _Cylinder) -> list[str]:
-    return [
-        f'<origin xyz="{_numbers(shape.xyz)}" rpy="{_numbers(shape.rpy)}"/>',
-        f"<geometry>{shape.xml}</geometry>",
-    ]
-
-
-def _visual(shape: _Box | _Cylinder, colour: str) -> list[str]:
-    return ["<visual>", *_shape(shape), f'<material name="{colour}"/>', "</visual>"]
-
-
-def _all(shapes: Iterable[_Cylinder], colour: str) -> list[list[str]]:
-    return [_visual(shape, colour) for shape in shapes]
-
-
-def _collision(shape: _Box | _Cylinder) -> list[str]:
-    return ["<collision>", *_shape(shape), "</collision>"]
 
 
 def _box_inertia(mass_kg: float, size: Vector) -> Vector:
@@ -322,32 +297,33 @@ def _box_inertia(mass_kg: float, size: Vector) -> Vector:
     return mass_kg * (y + z) / 12.0, mass_kg * (x + z) / 12.0, mass_kg * (x + y) / 12.0
 
 
-def _link(
-    name: str,
-    mass_kg: float,
-    inertia: Vector,
-    visuals: list[list[str]],
-    collisions: list[list[str]],
-) -> list[str]:
+def _link(robot: Element, name: str, mass_kg: float, inertia: Vector) -> Element:
+    link = SubElement(robot, "link", name=name)
+    inertial = SubElement(link, "inertial")
+    SubElement(inertial, "mass", value=_number(mass_kg))
     ixx, iyy, izz = map(_number, inertia)
-    return [
-        f'<link name="{name}">',
-        "<inertial>",
-        f'<mass value="{_number(mass_kg)}"/>',
-        f'<inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" iyz="0"/>',
-        "</inertial>",
-        *(line for part in visuals + collisions for line in part),
-        "</link>",
-    ]
+    SubElement(inertial, "inertia", ixx=ixx, iyy=iyy, izz=izz, ixy="0", ixz="0", iyz="0")
+    return link
 
 
-def _joint(child: str, parent: str, parent_at: Vector, at: Vector, axis: str) -> list[str]:
+def _show(link: Element, colour: str, *shapes: _Shape) -> None:
+    for shape in shapes:
+        SubElement(_part(link, "visual", shape), "material", name=colour)
+
+
+def _part(link: Element, what: str, shape: _Shape) -> Element:
+    part = SubElement(link, what)
+    SubElement(part, "origin", xyz=_numbers(shape.xyz), rpy=_numbers(shape.rpy))
+    SubElement(SubElement(part, "geometry"), shape.kind, shape.sizes)
+    return part
+
+
+def _joint(
+    robot: Element, child: str, parent: str, parent_at: Vector, at: Vector, axis: str
+) -> None:
     """A joint between links whose frames are at places in the rover frame."""
-    return [
-        f'<joint name="{child}" type="continuous">',
-        f'<parent link="{parent}"/>',
-        f'<child link="{child}"/>',
-        f'<origin xyz="{_numbers(_minus(at, parent_at))}"/>',
-        f'<axis xyz="{axis}"/>',
-        "</joint>",
-    ]
+    joint = SubElement(robot, "joint", name=child, type="continuous")
+    SubElement(joint, "parent", link=parent)
+    SubElement(joint, "child", link=child)
+    SubElement(joint, "origin", xyz=_numbers(_minus(at, parent_at)))
+    SubElement(joint, "axis", xyz=axis)

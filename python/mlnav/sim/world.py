@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.config import numbers_of_struct
+from mlnav.config import Config, Kinematic, Limits, numbers_of_struct
 from mlnav.core import WHEELS, HeightMap, reason_names
+from mlnav.nav.motion import F64, Motion, Pose, wrapped
 from mlnav.terrain import Terrain
-
-Pose = tuple[float, float, float]
-F64 = NDArray[np.float64]
 
 _NOT_SETTLED = 1 << _core.REASONS.index("not_settled")
 
@@ -31,83 +29,6 @@ STATE_COLUMNS = (
     "clearance_m",
     "relief_max_m",
 )
-
-
-def wrapped(heading_rad: float) -> float:
-    """The heading in [-pi, pi)."""
-    if -math.pi <= heading_rad < math.pi:
-        return heading_rad
-    return (heading_rad + math.pi) % (2.0 * math.pi) - math.pi
-
-
-@dataclass(frozen=True)
-class Motion:
-    """What a planner commits: turn in place, then drive an arc.
-
-    Attributes:
-        turn_rad: counter-clockwise positive.
-        curvature_per_m: left positive.
-        length_m: along the arc.
-        end: the pose where this ends when driven exactly; None: computed.
-    """
-
-    turn_rad: float
-    curvature_per_m: float
-    length_m: float
-    end: Pose | None = None
-
-    def poses(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
-        """Poses along the motion after its start, evenly spaced, no further apart than the steps.
-
-        Returns:
-            (n, 3) poses, headings wrapped, and (n,) distance driven at each [m].
-        """
-        turned, along = _even(self.turn_rad, step_rad), _even(self.length_m, step_m)
-        poses = self.poses_at(start, turned, along)
-        return poses, np.concatenate([np.zeros(len(turned)), np.abs(along)])
-
-    def stances(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
-        """The same, with the curvature that the wheels are steered for as a fourth column."""
-        poses, driven = self.poses(start, step_m, step_rad)
-        turning = np.arange(len(poses)) < len(_even(self.turn_rad, step_rad))
-        steered = np.where(turning, math.inf, self.curvature_per_m)
-        return np.column_stack([poses, steered]), driven
-
-    def poses_at(self, start: Pose, turned_rad: F64, along_m: F64) -> F64:
-        """Poses after (m,) angles of the turn, then after (k,) lengths of the arc that follows it.
-
-        Returns:
-            (m + k, 3), headings wrapped. The last one is `end` where the motion has one.
-        """
-        x, y, heading = start
-        k = self.curvature_per_m
-        half = 0.5 * k * along_m
-        chord = along_m * np.sinc(half / math.pi)
-        towards = heading + self.turn_rad + half
-        rows = np.concatenate(
-            [
-                np.column_stack([np.full((len(turned_rad), 2), (x, y)), heading + turned_rad]),
-                np.column_stack(
-                    [x + chord * np.cos(towards), y + chord * np.sin(towards), towards + half]
-                ),
-            ]
-        )
-        if len(rows) and self.end is not None:
-            rows[-1] = self.end
-        rows[:, 2] = [wrapped(h) for h in rows[:, 2]]
-        return rows
-
-    @property
-    def steered_after_per_m(self) -> float:
-        """Curvature that the wheels are left steered for: infinite after a turn in place."""
-        return math.inf if self.turn_rad and not self.length_m else self.curvature_per_m
-
-
-def _even(way: float, step: float) -> F64:
-    """Places in (0, way], or [way, 0) for a negative one, in order, evenly spaced."""
-    count = math.ceil(abs(way) / step - 1e-9)
-    places: F64 = way * np.arange(1, count + 1) / max(count, 1)
-    return places
 
 
 _PHASE = 0.5 * (3.0 - math.sqrt(5.0))
@@ -416,6 +337,10 @@ class Execution:
     unsafe: UnsafeState | None = None
     unsafe_states: int = 0
 
+    def settled_after(self, before: Mapping[str, float | None]) -> Mapping[str, float | None]:
+        """The rover's settled state at its end; that of before where it did not move."""
+        return self.states.state(-1) if len(self.states) else before
+
 
 class WorldError(ValueError):
     """A world cannot hold a terrain, rover or start, or its library is missing: which, and why."""
@@ -435,6 +360,14 @@ class World(Protocol):
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
         ...
+
+
+def judged_model(config: Config, limits: Limits | None) -> _core.RoverModel:
+    """The rover with the limits that a world holds it against; None: those it plans with."""
+    model = config.rover_model()
+    if limits is not None:
+        model.limits = limits.to_core()
+    return model
 
 
 def seen_from(base: Pose, pose: Pose) -> Pose:
@@ -472,6 +405,17 @@ class KinematicWorld:
         self._spacing = spacing or Spacing()
         self._stop_at_limits = stop_at_limits
         self._steering_rad: F64 = model.wheel_steering_rad(0.0)
+
+    @classmethod
+    def of(cls, settings: Kinematic, config: Config, terrain: Terrain) -> Self:
+        """The world of a configuration."""
+        spacing = Spacing(
+            settings.settle_step_m,
+            math.radians(settings.settle_turn_deg),
+            math.radians(settings.settle_steer_deg),
+        )
+        model = judged_model(config, settings.limits)
+        return cls(terrain, model, spacing=spacing, stop_at_limits=settings.stop_at_limits)
 
     def settle(self, poses: F64, steering_rad: F64 | None = None) -> dict[str, NDArray[Any]]:
         """The rover at rest at (n, 3) poses along a way, its wheels straight or steered.

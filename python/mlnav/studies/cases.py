@@ -21,6 +21,7 @@ from mlnav.terrain import (
     TerrainError,
     benchmark_recipe,
     canonical,
+    check_terrain,
     class_name,
     generate,
     load,
@@ -190,8 +191,9 @@ def cases(spec: str, reading: Reading = AS_DECLARED) -> list[Case]:
     if parse_class(spec) is not None:
         _of_class(spec)
         return [Case(spec, (f"class:{spec}",))]
+    check_terrain(spec)  # says what was tried
     if spec not in shipped_names():
-        load(spec)  # says what was tried
+        return [Case(spec, (f"file:{spec}",))]  # a source from outside
     return [Case(spec, (f"recipe:{spec}",))]
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.config import Config, names_of
+from mlnav.config import Config
 from mlnav.core import HeightMap
+from mlnav.parts import names_of
 from mlnav.studies.cases import cases
 from mlnav.studies.soundness import random_poses
 

@@ -1,170 +1,367 @@
-"""Modelled flight time from instructions, counted stage by stage (by `bench.counting`)."""
+"""Count instructions under valgrind's callgrind: of planner stages, of poses and of networks.
+
+Two builds of everything: `scalar` for processors without vectors, `vectorised`. The core is C++ as
+it ships but for the flags; a network is C that emx-onnx-cgen makes of its model.onnx, with a
+convolution of ours (conv_op.c.j2) for its generic one. Needs a checkout, CMake, a compiler,
+valgrind with its headers, and for networks emx-onnx-cgen and onnxruntime.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import importlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from mlnav.config import Config
+import numpy as np
+from numpy.typing import NDArray
 
-PER_S = {"rad750_class": 200e6, "hpsc_class": 20e9}
-"""Instructions a second of two classes of flight computer; assumed, not measured."""
+from mlnav.io import write_text
+from mlnav.risk.models import Model
+from mlnav.risk.network import network_input
+from mlnav.sim.sensor import TruthSensor
+from mlnav.terrain import Terrain, load
 
-STAGES = (
-    "other", "costmap", "price", "cost_to_go",
-    *(f"{what}{risk}_{step}" for what in ("rank", "search") for risk in ("", "_risk")
-      for step in ("0.25", "0.10")),
-)  # fmt: skip
-"""`other`: all of a cycle outside its stages. `search`: going down the ranked list without the
-evaluations, a path that is tried. Numbers are distances between checked poses [m]."""
+GROUNDS = ("0/.02", "10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
+SEEDS = (9000, 9001)
+COSTMAP_CELLS = 4
 
-_SHIPPED = "instructions.json"
+FUSED = ["-mfma", "-ffp-contract=fast"] if platform.machine() == "x86_64" else []
+"""For networks alone: flight processors multiply and add in one instruction (PowerPC's fmadds),
+and a network need not give the same bits everywhere, as the core does."""
 
-
-class InstructionError(ValueError):
-    """A file of instruction counts cannot be used; the message says why."""
+Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Usage:
-    """What a contender did, in all.
-
-    Attributes:
-        cycles: planning cycles.
-        risk_uses: cycles that priced a risk map.
-        rankings_again: of those, cycles that had ranked without it before.
-        inferences: risk maps that were computed.
-        evaluations: ACE evaluations.
-        rejected: of those, poses that failed; None where that is not known.
-        paths_tried: paths taken off the ranked lists.
-    """
-
-    cycles: int
-    risk_uses: int
-    rankings_again: int
-    inferences: int
-    evaluations: int
-    rejected: int | None
-    paths_tried: int = 0
+class CountingError(ValueError):
+    """Instructions cannot be counted here; the message says what is missing or went wrong."""
 
 
 @dataclass(frozen=True)
-class Instructions:
-    """Counts, in instructions a piece.
+class Build:
+    """Flags of the core, and of a network's C code besides."""
 
-    Attributes:
-        network: of one inference, by name of the model (or of the heuristic that has none).
-        stages: of one run of each of `STAGES`.
-        set_map: of giving a checker its map, by checker.
-        checkers: of one pose, by "checker/limits" and by how it ends, pass or reject.
-        assumptions: printed with every figure.
-        vectorised: the same of a build with vectors; the counts above are of one without.
+    core: tuple[str, ...]
+    network: tuple[str, ...]
+
+
+BUILDS = {
+    # MLNAV_SCALAR leaves out the lanes that are in the core's text, the other flag the compiler's.
+    "scalar": Build(("-O2", "-fno-tree-vectorize", "-DMLNAV_SCALAR"), tuple(FUSED)),
+    "vectorised": Build(("-O3",), (*FUSED, "-mavx2") if FUSED else ()),
+}
+
+
+def count(
+    models: Sequence[Model],
+    folder: Path,
+    stages: Mapping[str, Any] | None = None,
+    progress: Progress = lambda what: None,
+) -> dict[str, Any]:
+    """Count everything and write it as `instructions.json` has it.
+
+    Args:
+        models: networks to count.
+        folder: for builds and what they leave; those that are there are used again.
+        stages: earlier counts whose stages and checkers are kept; None to count them.
+        progress: called with what comes next.
+
+    Raises:
+        CountingError: something is missing, does not build, or computes something else.
     """
-
-    network: Mapping[str, float]
-    stages: Mapping[str, float]
-    set_map: Mapping[str, float]
-    checkers: Mapping[str, Mapping[str, float]]
-    assumptions: str
-    vectorised: Instructions | None = None
-
-    def missing(self, checker: str, limits: str, predictor: str | None) -> str | None:
-        """Why there is no figure for a contender, or None when there is one."""
-        for counts in filter(None, (self, self.vectorised)):
-            if f"{checker}/{limits}" not in counts.checkers or checker not in counts.set_map:
-                return f"no instruction counts of {checker}/{limits}"
-            if predictor is not None and predictor not in counts.network:
-                return f"no instruction counts of the heuristic {predictor!r}"
-        return None
-
-    def total(self, usage: Usage, checker: str, limits: str, predictor: str | None) -> float:
-        """Instructions of a usage; `missing` must have been None."""
-        stage, pose = self.stages, self.checkers[f"{checker}/{limits}"]
-        step = f"{Config().replaced(checker=checker).checker.pose_step_m:.2f}"
-        search = f"search_{step}" if predictor is None else f"search_risk_{step}"
-        if usage.rejected is None:
-            poses = usage.evaluations * 0.5 * (pose["pass"] + pose["reject"])
-        else:
-            rejected = min(usage.rejected, usage.evaluations)
-            poses = (usage.evaluations - rejected) * pose["pass"] + rejected * pose["reject"]
-        plain = usage.cycles - usage.risk_uses + usage.rankings_again
-        return (
-            usage.cycles * (stage["other"] + stage["costmap"] + self.set_map[checker])
-            + plain * (stage["cost_to_go"] + stage[f"rank_{step}"])
-            + usage.risk_uses * (stage["price"] + stage["cost_to_go"] + stage[f"rank_risk_{step}"])
-            + usage.inferences * (0.0 if predictor is None else self.network[predictor])
-            + usage.paths_tried * stage[search]
-            + poses
-        )
-
-
-def flight_seconds(
-    counts: Instructions, usage: Usage, checker: str, limits: str, predictor: str | None
-) -> dict[str, float]:
-    """Modelled time of a usage [s] by class of flight computer; `missing` must have been None.
-
-    A RAD750 has no vectors; an HPSC has, so its figure is of the vectorised build where there is
-    one.
-    """
-    builds = {"rad750_class": counts, "hpsc_class": counts.vectorised or counts}
-    return {
-        name: builds[name].total(usage, checker, limits, predictor) / per_s
-        for name, per_s in PER_S.items()
+    tools = _Tools.find()
+    grounds = [load(spec, seed) for spec in GROUNDS for seed in SEEDS]
+    report: dict[str, Any] = {}
+    details: dict[str, Any] = {
+        m.manifest.name: {"parameters": m.manifest.parameters, "macs": m.manifest.macs}
+        for m in models
     }
+    for name, build in BUILDS.items():
+        if stages is None:
+            progress(f"planner, {name}")
+            part = _core_counts(tools, build, _windows(grounds, folder / "windows"), folder / name)
+        else:
+            kept = stages if name == "scalar" else stages[name]
+            part = {key: dict(kept[key]) for key in ("network", "stages", "checkers")}
+        for model in models:
+            progress(f"{model.manifest.name}, {name}")
+            counted = _network_counts(tools, build, model, grounds[-1], folder / name)
+            part["network"][model.manifest.name] = counted["instructions"]
+            details[model.manifest.name][name] = counted
+        if name == "scalar":
+            report |= part
+        else:
+            report[name] = part
+    earlier = {} if stages is None else stages.get("models", {})
+    report["models"] = {**earlier, **details}
+    report["assumptions"] = assumptions(tools.compiler_version())
+    return report
 
 
-def shipped_counts() -> dict[str, Any] | None:
-    """The shipped file as it is, None where there is none.
-
-    Raises:
-        InstructionError: it is not what it should be.
-    """
-    if load_instructions() is None:
-        return None
-    counts: dict[str, Any] = json.loads((files("mlnav.studies") / _SHIPPED).read_text("utf-8"))
-    return counts
-
-
-def load_instructions(path: Path | None = None) -> Instructions | None:
-    """Counts of a JSON file, the shipped one by default; None where there is none.
-
-    Raises:
-        InstructionError: the file is not what it should be.
-    """
-    source = files("mlnav.studies") / _SHIPPED if path is None else path
-    if not source.is_file():
-        return None
-    try:
-        data = json.loads(source.read_text(encoding="utf-8"))
-        assumptions = str(data["assumptions"])
-        other = data.get("vectorised")
-        vectorised = None if other is None else _counts(other, assumptions)
-        return _counts(data, assumptions, vectorised)
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as fault:
-        raise InstructionError(
-            f"{source}: not a file of instruction counts: {type(fault).__name__}: {fault}"
-        ) from fault
-
-
-def _counts(
-    data: Mapping[str, Any], assumptions: str, vectorised: Instructions | None = None
-) -> Instructions:
-    return Instructions(
-        network=_numbers(data["network"]),
-        stages=_numbers({name: data["stages"][name] for name in STAGES}),
-        set_map=_numbers(data["stages"]["set_map"]),
-        checkers={
-            name: _numbers({end: counts[end] for end in ("pass", "reject")})
-            for name, counts in data["checkers"].items()
-        },
-        assumptions=assumptions,
-        vectorised=vectorised,
+def assumptions(compiler: str) -> str:
+    """What the counts rest on, in a few sentences."""
+    flags = "; ".join(
+        f"{name}: {' '.join(b.core)}, networks also {' '.join(b.network) or 'nothing'}"
+        for name, b in BUILDS.items()
+    )
+    return (
+        f"{platform.machine()} instructions by callgrind, {compiler}; {flags}."
+        " rad750_class: scalar, hpsc_class: vectorised. A load folded into an arithmetic"
+        " instruction counts as one, so RISC processors run more, for poses and networks alike."
+        " Means over cycles on"
+        f" {', '.join(GROUNDS)}; networks by emx-onnx-cgen with register-blocked convolutions."
+        " One instruction is as long as another: memory is not modelled."
     )
 
 
-def _numbers(data: Mapping[str, Any]) -> dict[str, float]:
-    return {str(name): float(value) for name, value in data.items()}
+# ------------------------------------------------------------------------------------- the tools
+
+
+@dataclass(frozen=True)
+class _Tools:
+    root: Path
+    valgrind: str
+    cmake: str
+    compiler: str
+
+    @classmethod
+    def find(cls) -> _Tools:
+        root = Path(__file__).parents[3]
+        if not (root / "cpp" / "bench" / "count_instructions.cpp").is_file():
+            raise CountingError("instructions are counted from a checkout of the sources only")
+        beside = str(Path(sys.executable).parent)  # the venv's cmake, whether it is active or not
+        path = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+        found = {n: shutil.which(n, path=path) for n in ("valgrind", "cmake", "ninja", "cc")}
+        missing = [name for name, where in found.items() if where is None]
+        if missing:
+            raise CountingError(f"not found: {', '.join(missing)}; please install")
+        return cls(root, str(found["valgrind"]), str(found["cmake"]), str(found["cc"]))
+
+    def compiler_version(self) -> str:
+        return _run([self.compiler, "--version"]).splitlines()[0]
+
+    def callgrind(self, program: Path, *arguments: Path) -> dict[str, float]:
+        """Instructions a piece, by the name in the dumps' triggers."""
+        out = program.with_suffix(".callgrind")
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        _run(
+            [self.valgrind, "--tool=callgrind", "--collect-atstart=no",
+             f"--callgrind-out-file={out / 'dump'}", str(program), *map(str, arguments)]
+        )  # fmt: skip
+        return totals(file.read_text(errors="replace") for file in sorted(out.glob("dump.*")))
+
+
+def totals(dumps: Any) -> dict[str, float]:
+    """Instructions a piece from texts of callgrind's dumps, by name; the mean where one repeats.
+
+    Raises:
+        CountingError: there is none, as when the program was built without valgrind's header.
+    """
+    sums: dict[str, tuple[int, int]] = {}
+    for text in dumps:
+        trigger = re.search(r"^desc: Trigger: Client Request: (.+) (\d+)$", text, re.MULTILINE)
+        total = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+        if trigger is None or total is None:
+            continue
+        instructions, times = sums.get(trigger[1], (0, 0))
+        sums[trigger[1]] = (instructions + int(total[1]), times + int(trigger[2]))
+    if not sums:
+        raise CountingError("callgrind left no counts: are valgrind's headers installed?")
+    return {name: instructions / max(times, 1) for name, (instructions, times) in sums.items()}
+
+
+def _run(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as fault:
+        raise CountingError(f"{command[0]}: {fault.strerror or fault}") from fault
+    if done.returncode != 0:
+        last = " ".join((done.stderr or done.stdout).split()[-60:])
+        raise CountingError(f"{Path(command[0]).name} failed ({done.returncode}): {last}")
+    return done.stdout
+
+
+# --------------------------------------------------------------------------------------- the core
+
+
+def _windows(grounds: Sequence[Terrain], folder: Path) -> list[Path]:
+    """Local maps in the middle of grounds, as raw files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for i, terrain in enumerate(grounds):
+        z = TruthSensor(terrain, align_cells=COSTMAP_CELLS).window((*_middle(terrain), 0.0)).z
+        files.append(folder / f"{i}.f32")
+        np.ascontiguousarray(z, np.float32).tofile(files[-1])
+    return files
+
+
+def _middle(terrain: Terrain) -> tuple[float, float]:
+    x_min, x_max, y_min, y_max = terrain.extent_m
+    return 0.5 * (x_min + x_max), 0.5 * (y_min + y_max)
+
+
+def _core_counts(
+    tools: _Tools, build: Build, windows: Sequence[Path], folder: Path
+) -> dict[str, Any]:
+    where = folder / "core"
+    _run(
+        [tools.cmake, "-S", str(tools.root), "-B", str(where), "-G", "Ninja",
+         "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS_RELEASE={' '.join(build.core)} -DNDEBUG",
+         "-DMLNAV_BUILD_BENCH=ON", "-DMLNAV_BUILD_TESTS=OFF"]
+    )  # fmt: skip
+    _run([tools.cmake, "--build", str(where), "--target", "count_instructions", "--parallel", "2"])
+    program = where / "bench" / "count_instructions"
+    if build is BUILDS["scalar"]:
+        require_scalar(program)
+    return by_part(tools.callgrind(program, *windows))
+
+
+_PACKED = re.compile(
+    r"\tv?((?:add|sub|mul|div|sqrt|max|min|fmadd\d+|fmsub\d+)p[sd]|p(?:add|sub|mul)\w+)\s"
+)
+"""x86 arithmetic on several lanes at once. Moves, masks and conversions of one value use vector
+registers too, and are no more work than their scalar kin."""
+
+
+def require_scalar(program: Path) -> None:
+    """Make sure that the core in a program computes one number at a time.
+
+    Counts of a processor without vectors that rest on vector instructions would be too low, the
+    more so for poses, which the core computes in pairs.
+
+    Raises:
+        CountingError: it does not; the message names where.
+    """
+    if platform.machine() != "x86_64":
+        return
+    objdump = shutil.which("objdump")
+    if objdump is None:
+        raise CountingError("not found: objdump; please install (binutils)")
+    symbol, found = "", []
+    for line in _run([objdump, "-d", "-C", "--no-show-raw-insn", str(program)]).splitlines():
+        if line.endswith(">:"):
+            symbol = line.partition("<")[2].removesuffix(">:")
+        elif "mlnav::" in symbol and (packed := _PACKED.search(line)):
+            found.append(f"{packed[1]} in {symbol}")
+    if found:
+        raise CountingError(
+            f"{program}: {len(found)} vector instructions in the scalar build, as {found[0]}"
+        )
+
+
+def by_part(counts: Mapping[str, float]) -> dict[str, Any]:
+    """Counts of count_instructions, as `instructions.json` has them."""
+    stages: dict[str, Any] = {"set_map": {}}
+    checkers: dict[str, dict[str, int]] = {}
+    network: dict[str, int] = {}
+    for name, value in counts.items():
+        instructions = round(value)
+        if name == "sobel":
+            network[name] = instructions
+        elif name.startswith("set_map/"):
+            stages["set_map"][name.removeprefix("set_map/")] = instructions
+        elif " " in name:
+            checker, verdict = name.split()
+            checkers.setdefault(checker, {})[verdict] = instructions
+        else:
+            stages[name] = instructions
+    return {"network": network, "stages": stages, "checkers": checkers}
+
+
+# ------------------------------------------------------------------------------------ the networks
+
+
+def _network_counts(
+    tools: _Tools, build: Build, model: Model, terrain: Terrain, folder: Path
+) -> dict[str, Any]:
+    """One inference: instructions, with the generator's own convolutions as well, and parity."""
+    ground = _ground(model, terrain)
+    expected = _onnxruntime(model, ground)
+    where = folder / model.manifest.name
+    where.mkdir(parents=True, exist_ok=True)
+    ground.tofile(where / "ground.f32")
+    told: dict[str, Any] = {}
+    for name, templates in (("instructions", _templates(where)), ("as_generated", None)):
+        source = where / f"{name}.c"
+        write_text(source, _generated(model.network, templates))
+        program = where / name
+        _run(
+            [tools.compiler, *build.core, *build.network,
+             f"-DGROUND_VALUES={ground.size}", f"-DRISK_VALUES={expected.size}",
+             str(tools.root / "cpp" / "bench" / "count_network.c"), str(source),
+             "-o", str(program), "-lm"]
+        )  # fmt: skip
+        told[name] = round(
+            tools.callgrind(program, where / "ground.f32", where / "risk.f32")["network"]
+        )
+        risk = np.fromfile(where / "risk.f32", np.float32)
+        difference = float(np.abs(risk - expected.ravel()).max())
+        if not difference < 1e-3:
+            raise CountingError(
+                f"{model.folder}: the C code differs from onnxruntime by {difference:g}"
+            )
+        told.setdefault("max_difference", difference)
+    told["instructions_per_mac"] = round(told["instructions"] / max(model.manifest.macs, 1), 3)
+    return told
+
+
+def _ground(model: Model, terrain: Terrain) -> NDArray[np.float32]:
+    """The network's input in the middle of a ground of the same resolution."""
+    ny, nx = model.manifest.input.cells
+    x, y = _middle(terrain)
+    iy, ix = terrain.cell(x, y)
+    y0, x0 = iy - ny // 2, ix - nx // 2
+    ground = network_input(terrain.z[y0 : y0 + ny, x0 : x0 + nx].astype(np.float32))
+    if ground is None or ground.shape[-2:] != (ny, nx):
+        raise CountingError(f"{model.folder}: its window is larger than the ground")
+    return ground
+
+
+def _onnxruntime(model: Model, ground: NDArray[np.float32]) -> NDArray[np.float32]:
+    try:
+        import onnxruntime
+    except ImportError as fault:
+        raise CountingError("networks are checked against onnxruntime: install it") from fault
+    session = onnxruntime.InferenceSession(model.network, providers=["CPUExecutionProvider"])
+    (risk,) = session.run([model.manifest.output.name], {model.manifest.input.name: ground})
+    return np.asarray(risk, np.float32)
+
+
+def _templates(folder: Path) -> Path:
+    """The generator's templates, with our convolution."""
+    generator = _emx("emx_onnx_cgen")
+    templates = folder / "templates"
+    shutil.copytree(Path(generator.__file__).parent / "templates", templates, dirs_exist_ok=True)
+    shutil.copy(Path(__file__).with_name("conv_op.c.j2"), templates)
+    return templates
+
+
+def _generated(network: bytes, templates: Path | None) -> str:
+    compiler = _emx("emx_onnx_cgen.compiler")
+    options = compiler.CompilerOptions(
+        template_dir=templates,
+        model_name="network",
+        large_temp_threshold_bytes=0,
+        large_weight_threshold=0,
+    )
+    import onnx
+
+    source: str = compiler.Compiler(options).compile(onnx.load_from_string(network))
+    return source
+
+
+def _emx(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as fault:
+        raise CountingError(
+            "networks are turned into C by emx-onnx-cgen: pip install emx-onnx-cgen"
+        ) from fault

@@ -27,18 +27,23 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.bench.runner import Key, Progress, Record, run_recorded
-from mlnav.config import Bullet, Config
+from mlnav.compute import run_recorded
+from mlnav.config import Bullet, Config, ConfigError, Enav
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, linkage
+from mlnav.nav.motion import Motion, Pose
+from mlnav.sim import RoverState
 from mlnav.sim.bullet import BulletWorld
-from mlnav.sim.localization import Whereabouts
-from mlnav.sim.world import PHASES, KinematicWorld, Motion, Pose, SettledStates, seen_from
+from mlnav.sim.world import PHASES, KinematicWorld, SettledStates, seen_from
 from mlnav.stats import Rate
 from mlnav.studies.cases import Case, cases
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
+
+Key = tuple[Any, ...]
+Record = dict[str, Any]
+Progress = Callable[[int, str], None]
 
 PER_TERRAIN = 25
 """Poses or arcs; then a new terrain is made."""
@@ -105,13 +110,13 @@ def measure(
 
     Args:
         what: `settled` or `arcs`.
-        specs: grounds, as for `bench.cases.cases`.
+        specs: grounds, as for `studies.cases.cases`.
         count: poses or arcs on each ground.
         config: rover, limits, checker and a Bullet world.
         records: JSON lines, appended to.
         seed: of terrains and poses.
         workers: processes.
-        progress: as of `run_recorded`.
+        progress: called with the number of terrains done, and a note.
 
     Raises:
         TerrainError, ConfigError: a ground or the configuration is bad.
@@ -119,13 +124,12 @@ def measure(
         WorkerError: a process died.
     """
     return run_recorded(
-        _tasks(what, specs, count, config, seed),
+        {task.key: task for task in _tasks(what, specs, count, config, seed)},
         _MEASUREMENTS[what],
         records,
         lambda r: (r["what"], r["case"], r["terrain"]),
         workers=workers,
-        progress=progress,
-        note=lambda r: f"{r['case']} {r['terrain']}",
+        progress=lambda done, r: progress(done, f"{r['case']} {r['terrain']}" if r else ""),
     )
 
 
@@ -192,7 +196,7 @@ def _settled(task: _Task) -> Record:
         if len(rows) == task.count:
             break
         measured = world.place(pose)
-        rest = Whereabouts.at(measured).pose
+        rest = RoverState.at(measured).true_pose
         computed = still.place(rest)
         state = computed.state(0)
         if not all(np.isfinite(s.columns["roll_rad"][0]) for s in (measured, computed)):
@@ -279,9 +283,15 @@ def _arcs(task: _Task) -> Record:
     return _record(task, rows)
 
 
+def _enav(config: Config) -> Enav:
+    if not isinstance(config.planner, Enav):
+        raise ConfigError(f"planner {config.planner.name}: motions are drawn from enav's tree")
+    return config.planner
+
+
 def _motions(config: Config) -> list[Motion]:
     """What the planner may commit: part of a turn, or the first metre of an arc."""
-    planner = config.planner
+    planner = _enav(config)
     turn = math.radians(planner.commit_turn_deg)
     turns = {max(-turn, min(turn, math.radians(t))) for t in planner.tree.turn_deg if t}
     return [
@@ -292,7 +302,7 @@ def _motions(config: Config) -> list[Motion]:
 
 def _checked(config: Config, motion: Motion, pose: Pose) -> F64:
     """Stances that the planner has checked for a motion."""
-    checker, tree = config.checker, config.planner.tree
+    checker, tree = config.checker, _enav(config).tree
     stances, _ = motion.stances(
         pose,
         tree.ace_step_m or checker.pose_step_m,
@@ -313,7 +323,7 @@ def _driven(
     checker: _core.Checker, config: Config, world: BulletWorld, pose: Pose, motion: Motion
 ) -> Record:
     placed = world.place(pose)
-    start = Whereabouts.at(placed).pose
+    start = RoverState.at(placed).true_pose
     run = world.execute(start, motion)
     states = run.states
     commanded, _ = motion.stances(start, 0.02, math.radians(0.5))

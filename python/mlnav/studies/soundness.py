@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
-from mlnav.compute.pool import results
+from mlnav.compute import results
 from mlnav.config import Config
 from mlnav.core import HeightMap, reason_names
 from mlnav.linkage import STATE, box_centres, contact_heights

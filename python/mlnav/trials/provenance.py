@@ -15,7 +15,7 @@ from mlnav import _core
 
 _PACKAGES = ("numpy", "scipy", "onnxruntime", "pybullet", "rasterio", "pyarrow")
 
-_LOOKS_ON = ("bench", "campaign", "cli", "compute", "learn", "report", "stats", "studies", "viz")
+_LOOKS_ON = ("campaign", "cli", "compute", "learn", "report", "stats", "studies", "viz")
 """Folders of what looks at results and does not make them."""
 
 

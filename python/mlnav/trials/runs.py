@@ -5,14 +5,23 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
+from mlnav.sim.metrics import was_unsafe
 from mlnav.stats import F64
-from mlnav.trials.trial import Row
+from mlnav.trials.records import Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def _none() -> F64:
+    return np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,23 +37,94 @@ class Run:
     """
 
     row: Row
-    evaluations: F64
-    floors: F64
-    paths_tried: float
-    ranked_again: float
+    evaluations: F64 = field(default_factory=_none)
+    floors: F64 = field(default_factory=_none)
+    paths_tried: float = 0.0
+    ranked_again: float = 0.0
 
     @property
     def slot(self) -> tuple[str, int]:
-        """Ground and trial: what contenders share."""
-        return self.row["ground"], self.row["trial"]
+        """Terrain and trial: what contenders share."""
+        return self.row["terrain"], self.row["trial"]
+
+    @property
+    def success(self) -> bool:
+        """The goal was reached, with no unsafe state on the way."""
+        return bool(self.row["success"])
+
+    @property
+    def unsafe(self) -> bool:
+        """It ended unsafe, or was beyond its limits on the way."""
+        return was_unsafe(self.row)
 
     def number(self, column: str) -> float:
         """A figure of the row, 0 where the trial did not get so far."""
         return float(self.row.get(column) or 0.0)
 
+    def known(self, column: str) -> float | None:
+        """A figure of the row, None where there is none."""
+        value = self.row.get(column)
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs of one contender, on a terrain or on all."""
+
+    all: Sequence[Run]
+
+    @cached_property
+    def driven(self) -> list[Run]:
+        """Those with cycles."""
+        return [r for r in self.all if r.number("cycles")]
+
+    @cached_property
+    def cycles(self) -> int:
+        """Planning cycles in all."""
+        return int(self.total("cycles"))
+
+    @cached_property
+    def evaluations(self) -> F64:
+        """ACE evaluations of every cycle."""
+        return np.concatenate([_none(), *(r.evaluations for r in self.all)])
+
+    @cached_property
+    def floors(self) -> F64:
+        """Of every cycle that found a path."""
+        return np.concatenate([_none(), *(r.floors for r in self.all)])
+
+    def total(self, column: str) -> float:
+        """Sum of a column."""
+        return sum(r.number(column) for r in self.all)
+
+    def per_cycle(self, column: str) -> float | None:
+        """Sum of a column over all cycles."""
+        return self.total(column) / self.cycles if self.cycles else None
+
+    def known(self, column: str) -> list[float]:
+        """Values of a column, where there are any."""
+        return [v for r in self.all if (v := r.known(column)) is not None]
+
+    @cached_property
+    def rejects(self) -> dict[str, int]:
+        """Poses that ACE refused, by constraint, most first."""
+        counts: Counter[str] = Counter()
+        for run in self.all:
+            counts.update(json.loads(run.row.get("rejects_json") or "{}"))
+        return dict(counts.most_common())
+
+
+def strata(runs: Iterable[Run]) -> list[int]:
+    """A number for each terrain, of every run."""
+    labels = [r.row["terrain"] for r in runs]
+    places = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return [places[label] for label in labels]
+
 
 def runs_of(trials: pa.Table, cycles: pa.Table) -> list[Run]:
     """Trials with their cycles; cycles of other trials are passed over."""
+    import pyarrow as pa
+
     rows = trials.to_pylist()
     place = {row["key"]: i for i, row in enumerate(rows)}
     if cycles.num_rows:
@@ -75,37 +155,21 @@ def runs_of(trials: pa.Table, cycles: pa.Table) -> list[Run]:
 def chosen(
     runs: Sequence[Run], labels: Sequence[str], names: Sequence[str]
 ) -> tuple[list[Run], int, int]:
-    """Runs of the definition, one a trial and contender, in its order; how many were left out.
+    """One run for each trial and contender, in the definition's order; how many were left out.
 
     Where a trial was run by several versions of the code, the one that most trials have is taken.
+
+    Returns:
+        The runs; runs of other terrains or contenders; further runs of the same trials.
     """
     places = {label: i for i, label in enumerate(labels)}
     ranks = {name: i for i, name in enumerate(names)}
-    known = [r for r in runs if r.row["ground"] in places and r.row["contender"] in ranks]
+    known = [r for r in runs if r.row["terrain"] in places and r.row["contender"] in ranks]
     votes = Counter(r.row["code"] for r in known)
 
     def slot(run: Run) -> tuple[int, int, int]:
-        return places[run.row["ground"]], run.row["trial"], ranks[run.row["contender"]]
+        return places[run.row["terrain"]], run.row["trial"], ranks[run.row["contender"]]
 
     known.sort(key=lambda r: (slot(r), -votes[r.row["code"]], r.row["code"], r.row["key"]))
     kept = [next(group) for _, group in groupby(known, key=slot)]
     return kept, len(runs) - len(known), len(known) - len(kept)
-
-
-def strata(runs: Sequence[Run]) -> list[int]:
-    """A number for each ground, of every run."""
-    places = {label: i for i, label in enumerate(dict.fromkeys(r.row["ground"] for r in runs))}
-    return [places[r.row["ground"]] for r in runs]
-
-
-def total(runs: Iterable[Run], column: str) -> float:
-    """Sum of a column of their rows."""
-    return sum(r.number(column) for r in runs)
-
-
-def rejects(runs: Iterable[Run]) -> dict[str, int]:
-    """Poses that ACE refused, by constraint, most first."""
-    counts: Counter[str] = Counter()
-    for run in runs:
-        counts.update(json.loads(run.row.get("rejects_json") or "{}"))
-    return dict(counts.most_common())

@@ -21,9 +21,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from mlnav.config import Config
 from mlnav.io import whole_file
+from mlnav.nav import Cycle, Navigator, with_candidates
+from mlnav.nav.motion import wrapped
 from mlnav.sim.metrics import CycleRecord, TraverseResult
-from mlnav.sim.navigator import Cycle, Navigator
-from mlnav.sim.world import wrapped
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.animation import save_gif
@@ -84,9 +84,11 @@ class Busiest:
         """Look at a cycle that is over."""
         if record.outcome != "path" or record.ace_evaluations <= self._evaluations:
             return
-        planner = navigator.planner
-        failed = np.flatnonzero(planner.path_verdicts() == _FAILED)
         self.cycle, self._evaluations = record.cycle, record.ace_evaluations
+        planner = with_candidates(navigator.planner)
+        if planner is None:
+            return
+        failed = np.flatnonzero(planner.path_verdicts() == _FAILED)
         self.failed = [in_truth(record, planner.path_poses(int(i))) for i in failed]
 
 

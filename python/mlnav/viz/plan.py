@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from mlnav.config import Config
 from mlnav.core import reason_names
-from mlnav.sim.navigator import Cycle, Navigator
+from mlnav.nav import CandidatePlanner, Cycle, Navigator, with_candidates
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.relief import draw_relief, window
@@ -41,14 +41,12 @@ def plan_figure(
 ) -> Figure:
     """Candidates by verdict, the chosen path with its wheel tracks, costmap and ranked list."""
     figure = style.new_figure(_WIDTH_IN, _HEIGHT_IN)
-    result, planner = cycle.result, navigator.planner
+    result, planner = cycle.result, with_candidates(navigator.planner)
     ranked = result.outcome not in _NOTHING_RANKED
-    verdicts = planner.path_verdicts()
-    lines = [planner.path_poses(i)[:, :2] for i in range(len(verdicts))]
 
     axes = figure.add_axes(_MAP)
     aspect = (_MAP[2] * _WIDTH_IN) / (_MAP[3] * _HEIGHT_IN)
-    reach = max(2.0 * config.planner.tree.arc_length_m, 3.0)
+    reach = max(config.planner.reach_m, 3.0)
     corners = np.array([[pose[0] - reach, pose[1] - reach], [pose[0] + reach, pose[1] + reach]])
     x_min, x_max, y_min, y_max = window(terrain, corners, 1.0, aspect)
     style.map_axes(axes)
@@ -56,16 +54,17 @@ def plan_figure(
     axes.set_xlim(x_min, x_max)
     axes.set_ylim(y_min, y_max)
     if ranked:
-        draw_candidates(axes, lines, verdicts)
+        draw_candidates(axes, planner)
         draw_chosen(axes, cycle, config, pose)
     draw_rover(axes, config.rover, pose)
     draw_goal_arrow(axes, pose, goal)
     style.scale_bar(axes)
-    if ranked:
+    if ranked and planner is not None:
+        verdicts = planner.path_verdicts()
         _legend(axes, verdicts)
         left = _MAP[0] + _MAP[2] + 0.06
         width = 0.97 - left
-        _costmap_panel(figure, (left, 0.405, width, 0.435), navigator, pose, goal)
+        _costmap_panel(figure, (left, 0.405, width, 0.435), planner, pose, goal)
         _ranking_panel(figure.add_axes((left, 0.095, width, 0.215)), planner.path_costs(), verdicts)
 
     title = f"{terrain.name}: one cycle, {result.outcome.replace('_', ' ')}"
@@ -88,8 +87,12 @@ def _why(result: Any) -> str:
     return "   ·   rejects: " + ", ".join(f"{k} {v}" for k, v in rejects.items()) if rejects else ""
 
 
-def draw_candidates(axes: Axes, lines: list[Any], verdicts: Any) -> None:
-    """Candidates, a colour a verdict."""
+def draw_candidates(axes: Axes, planner: CandidatePlanner | None) -> None:
+    """Candidates, a colour a verdict; nothing of a planner that does not show them."""
+    if planner is None:
+        return
+    verdicts = planner.path_verdicts()
+    lines = [planner.path_poses(i)[:, :2] for i in range(len(verdicts))]
     for verdict, (_, colour, width, opacity, order) in _LOOKS.items():
         chosen = [lines[i] for i in np.flatnonzero(verdicts == verdict)]
         axes.add_collection(
@@ -200,14 +203,14 @@ def _legend(axes: Axes, verdicts: Any) -> None:
 def _costmap_panel(
     figure: Figure,
     box: tuple[float, float, float, float],
-    navigator: Navigator,
+    planner: CandidatePlanner,
     pose: tuple[float, float, float],
     goal: tuple[float, float],
 ) -> None:
     left, bottom, width, height = box
     axes = figure.add_axes((left, bottom + 0.075, width, height - 0.075))
     bar_axes = figure.add_axes((left, bottom + 0.005, width, 0.014))
-    costs: dict[str, Any] = navigator.planner.costmap()
+    costs = planner.costmap()
     cost, to_go = np.asarray(costs["cost_per_m"]), np.asarray(costs["cost_to_go"])
     res, (x, y) = float(costs["resolution_m"]), costs["origin_m"]
     ny, nx = cost.shape

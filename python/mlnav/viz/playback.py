@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mlnav.config import Config
 from mlnav.linkage import STATE
+from mlnav.nav.motion import Pose, wrapped
 from mlnav.sim.metrics import CycleRecord
 from mlnav.sim.urdf import STEERS, WHEELS
-from mlnav.sim.world import PHASES, KinematicWorld, Pose, wrapped
+from mlnav.sim.world import PHASES, KinematicWorld
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
@@ -190,10 +191,10 @@ class Playback:
 
 def in_truth(record: CycleRecord, poses: F64) -> F64:
     """(n, 3) poses that a cycle planned, in the frame it believed in, where they truly are."""
-    if record.pose == record.believed:
+    if record.pose == record.estimated_pose:
         return poses
-    turned = record.pose[2] - record.believed[2]
+    turned = record.pose[2] - record.estimated_pose[2]
     c, s = math.cos(turned), math.sin(turned)
-    x, y = poses[:, 0] - record.believed[0], poses[:, 1] - record.believed[1]
+    x, y = poses[:, 0] - record.estimated_pose[0], poses[:, 1] - record.estimated_pose[1]
     return np.column_stack([record.pose[0] + c * x - s * y, record.pose[1] + s * x + c * y,
                             poses[:, 2] + turned])  # fmt: skip

@@ -21,10 +21,10 @@ from scipy.spatial.transform import Rotation
 from mlnav.config import Config
 from mlnav.core import HeightMap, as_float32
 from mlnav.linkage import STATE
+from mlnav.nav import Cycle, Navigator, with_candidates
+from mlnav.nav.motion import Pose
 from mlnav.risk import RiskMap
 from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
-from mlnav.sim.navigator import Cycle, Navigator
-from mlnav.sim.world import Pose
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.film import needs
@@ -122,7 +122,7 @@ class Recording:
         self._log_plan(record, navigator)
         self._scalar("evaluations/ace", record.ace_evaluations)
         self._scalar("evaluations/floor", record.ace_floor)
-        self._scalar("localization/error_m", math.dist(record.pose[:2], record.believed[:2]))
+        self._scalar("localization/error_m", math.dist(record.pose[:2], record.estimated_pose[:2]))
         first = len(self._playback)
         self._playback.add(record)
         self._send_states(first)
@@ -257,14 +257,13 @@ class Recording:
         )
 
     def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
-        rr, planner = self._rr, navigator.planner
-        ranked = record.outcome not in _NOTHING_RANKED
-        verdicts = planner.path_verdicts() if ranked else np.empty(0, np.uint8)
+        rr, planner = self._rr, with_candidates(navigator.planner)
+        if record.outcome in _NOTHING_RANKED:
+            planner = None
+        verdicts = np.empty(0, np.uint8) if planner is None else planner.path_verdicts()
         for name, (verdict, colour, points) in _VERDICTS.items():
-            paths = [
-                _thinned(planner.path_poses(int(i)), points)
-                for i in np.flatnonzero(verdicts == verdict)
-            ]
+            shown = np.flatnonzero(verdicts == verdict)
+            paths = [_thinned(planner.path_poses(int(i)), points) for i in shown if planner]
             poses = np.concatenate(paths) if paths else np.empty((0, 3))
             ends = np.cumsum([len(path) for path in paths])[:-1]
             lines = np.split(self._laid(in_truth(record, poses)[:, :2]), ends) if paths else []
@@ -378,7 +377,7 @@ def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
 def _moved(record: CycleRecord, vertices: NDArray[np.float32]) -> NDArray[np.float32]:
     """Places in the frame that a cycle believed in, where they truly are."""
     poses = np.column_stack([vertices[:, :2], np.zeros(len(vertices))])
-    z = vertices[:, 2] - record.believed_z_error_m
+    z = vertices[:, 2] - record.estimated_z_error_m
     return np.column_stack([in_truth(record, poses)[:, :2], z]).astype(np.float32)
 
 

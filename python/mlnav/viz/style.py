@@ -221,3 +221,17 @@ def marker(axes: Axes, x: float, y: float, shape: str, colour: str, label: str =
             path_effects=HALO,
             zorder=16,
         )
+
+
+_COLOURS = {"none": "#8d817b", "sobel": "#e8743b", "network": "#12a594", "oracle": "#3b4a8c"}
+_MORE = ("#b14aa0", "#c9a227", "#5d9c3f", "#a3323c", "#4d9fd1", "#6b4f3a")
+
+
+def contender_colours(heuristics: dict[str, str]) -> dict[str, str]:
+    """Colour of each contender, by its name; `heuristics` has the heuristic of each."""
+    colours: dict[str, str] = {}
+    spare = iter(_MORE * (1 + len(heuristics) // len(_MORE)))
+    for name, heuristic in heuristics.items():
+        usual = _COLOURS.get(heuristic)
+        colours[name] = usual if usual and usual not in colours.values() else next(spare)
+    return colours

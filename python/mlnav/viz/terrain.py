@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter
 
 from mlnav import _core
 from mlnav.core import HeightMap
-from mlnav.sim.cells import fine_enough
+from mlnav.nav.cells import fine_enough
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.relief import draw_relief

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,17 +13,18 @@ from mlnav.campaign.definition import Definition
 from mlnav.campaign.store import Store, writer_of
 from mlnav.sim.metrics import out_of_work
 from mlnav.stats import Rate, pooled_mean
-from mlnav.trials.safety import Safety, safety_of
-from mlnav.trials.trial import Row
+from mlnav.trials.metrics import Figures, figures, metric, plain
+from mlnav.trials.records import NO_RUN, Row
+from mlnav.trials.runs import Run, Runs
 
-NO_RUN = ("crashed", "hung", "out_of_memory", "error")
-"""Outcomes of trials that there is no run of."""
-
-
-BRIEF = ("identity", "ground", "trial", "contender", "outcome", "success", "ace_evaluations",
+BRIEF = ("identity", "terrain", "trial", "contender", "outcome", "success", "ace_evaluations",
           "cycles", "driven_m", "unsafe_states", "unsafe_constraint", "risk_asked",
           "risk_missing")  # fmt: skip
 """Columns of the trials that all this takes."""
+
+
+FIGURES = tuple(map(metric, ("unsafe", "unsafe_per_km", "success")))
+"""Metrics that status tells."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Progress:
 def in_words(row: Row) -> str:
     """A trial and how it ended."""
     outcome = row["outcome"].replace("_", " ")
-    return f"{row['ground']} {row['trial']}, {row['contender']}: {outcome}"
+    return f"{row['terrain']} {row['trial']}, {row['contender']}: {outcome}"
 
 
 def enough(definition: Definition, number: int, rows: Iterable[Row]) -> bool:
@@ -74,11 +75,11 @@ def _width(figure: str, rows: Sequence[Row]) -> float:
     if figure == "success":
         interval, scale = Rate(sum(r["success"] for r in rows), len(rows)).interval, 1.0
     else:
-        grounds = sorted({r["ground"] for r in rows})
+        terrains = sorted({r["terrain"] for r in rows})
         mean = pooled_mean(
             [float(r["ace_evaluations"] or 0) for r in rows],
             [float(r["cycles"]) for r in rows],
-            [grounds.index(r["ground"]) for r in rows],
+            [terrains.index(r["terrain"]) for r in rows],
         )
         interval, scale = mean.interval, mean.value or 0.0
     return float("inf") if interval is None or not scale else (interval[1] - interval[0]) / scale
@@ -94,8 +95,7 @@ class Status:
         total: that there are to be; with a stopping rule, at most.
         complete: nothing is left to run.
         outcomes: how many ended how.
-        success: by contender.
-        safety: by contender.
+        figures: of each contender, those of `FIGURES`.
         out_of_work: what to say of heuristics that had no map where they were asked, by contender.
         writer: who runs it now.
         left_s: seconds that the rest will take, while it runs.
@@ -108,8 +108,7 @@ class Status:
     total: int
     complete: bool
     outcomes: Mapping[str, int]
-    success: Mapping[str, Rate]
-    safety: Mapping[str, Safety]
+    figures: Mapping[str, Figures]
     out_of_work: Mapping[str, str]
     writer: str | None
     left_s: float | None
@@ -123,9 +122,7 @@ class Status:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        rates = {name: rate.as_dict() for name, rate in self.success.items()}
-        safety = {name: s.as_dict() for name, s in self.safety.items()}
-        return {**asdict(self), "success": rates, "safety": safety, "failed": self.failed}
+        return {**plain(self), "failed": self.failed}
 
 
 def status(folder: str | os.PathLike[str]) -> Status:
@@ -138,9 +135,8 @@ def status(folder: str | os.PathLike[str]) -> Status:
     store.require_own()
     definition = store.definition
     rows = store.rows((*BRIEF, "run"))
-    names = [c.name for c in definition.contenders]
-    by_name = {name: [r for r in rows if r["contender"] == name] for name in names}
-    each = len(definition.all_grounds) * len(names)
+    by_name = {n: [r for r in rows if r["contender"] == n] for n in definition.names}
+    each = len(definition.all_terrains) * len(definition.names)
     by_number = Counter(row["trial"] for row in rows)
     number = 0
     while not (ended := enough(definition, number, rows)) and by_number[number] == each:
@@ -152,8 +148,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
         each * definition.trials,
         ended,
         dict(Counter(row["outcome"] for row in rows).most_common()),
-        {n: Rate(sum(r["success"] for r in mine), len(mine)) for n, mine in by_name.items()},
-        {n: safety_of(mine) for n, mine in by_name.items()},
+        {n: figures(Runs(list(map(Run, mine))), FIGURES) for n, mine in by_name.items()},
         {n: idle for n, mine in by_name.items() if (idle := _out_of_work(mine)) is not None},
         writer,
         _left_s(store, rows, each * definition.trials) if writer and not ended else None,

@@ -1,0 +1,41 @@
+"""A checker in Python, slow and honest: a pose passes only if all poses close to it are safe.
+
+mlnav traverse --terrain 5/.03 --checker examples/parts/checker.py:Jittered
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav import _core
+from mlnav.config import Checker, NonNegative
+
+NOT_SETTLED = 1 << _core.REASONS.index("not_settled")
+
+
+class Jittered:
+    """Settles the rover at a pose and at six poses around it, and looks at the states."""
+
+    class Settings(Checker):
+        """How far around."""
+
+        jitter_m: NonNegative = 0.03
+        jitter_deg: NonNegative = 1.0
+
+    def __init__(self, settings: Settings, model: _core.RoverModel, max_map_cells: int) -> None:
+        self._model = model
+        steps = np.array([settings.jitter_m, settings.jitter_m, math.radians(settings.jitter_deg)])
+        around = np.vstack([np.zeros(3), np.diag(steps), np.diag(-steps)])
+        self._shifts = np.column_stack([around, np.zeros(len(around))])
+
+    def set_map(self, grid: _core.Grid) -> None:
+        """Answer about this map from now on."""
+        self._grid = grid
+
+    def reasons(self, poses: NDArray[np.float64]) -> NDArray[np.uint16]:
+        """Why poses (n, 4), x, y, heading, curvature of the wheels, are not safe; 0: safe."""
+        close = (poses[:, np.newaxis] + self._shifts).reshape(-1, 4)
+        states = _core.settle(self._grid, self._model, close)
+        found = np.where(states["safe"], 0, np.maximum(states["reasons"], NOT_SETTLED))
+        return np.bitwise_or.reduce(found.reshape(len(poses), -1), axis=1).astype(np.uint16)

@@ -1,1 +1,0 @@
-"""Comparisons of planners, until they are campaigns."""

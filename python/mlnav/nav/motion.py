@@ -1,0 +1,91 @@
+"""What a planner commits to: a turn in place, then an arc."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Pose = tuple[float, float, float]
+"""x, y [m], heading [rad]."""
+
+F64 = NDArray[np.float64]
+
+
+def wrapped(heading_rad: float) -> float:
+    """The heading in [-pi, pi)."""
+    if -math.pi <= heading_rad < math.pi:
+        return heading_rad
+    return (heading_rad + math.pi) % (2.0 * math.pi) - math.pi
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What a planner commits: turn in place, then drive an arc.
+
+    Attributes:
+        turn_rad: counter-clockwise positive.
+        curvature_per_m: left positive.
+        length_m: along the arc.
+        end: the pose where this ends when driven exactly; None: computed.
+    """
+
+    turn_rad: float
+    curvature_per_m: float
+    length_m: float
+    end: Pose | None = None
+
+    def poses(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
+        """Poses along the motion after its start, evenly spaced, no further apart than the steps.
+
+        Returns:
+            (n, 3) poses, headings wrapped, and (n,) distance driven at each [m].
+        """
+        turned, along = _even(self.turn_rad, step_rad), _even(self.length_m, step_m)
+        poses = self.poses_at(start, turned, along)
+        return poses, np.concatenate([np.zeros(len(turned)), np.abs(along)])
+
+    def stances(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
+        """The same, with the curvature that the wheels are steered for as a fourth column."""
+        poses, driven = self.poses(start, step_m, step_rad)
+        turning = np.arange(len(poses)) < len(_even(self.turn_rad, step_rad))
+        steered = np.where(turning, math.inf, self.curvature_per_m)
+        return np.column_stack([poses, steered]), driven
+
+    def poses_at(self, start: Pose, turned_rad: F64, along_m: F64) -> F64:
+        """Poses after (m,) angles of the turn, then after (k,) lengths of the arc that follows it.
+
+        Returns:
+            (m + k, 3), headings wrapped. The last one is `end` where the motion has one.
+        """
+        x, y, heading = start
+        k = self.curvature_per_m
+        half = 0.5 * k * along_m
+        chord = along_m * np.sinc(half / math.pi)
+        towards = heading + self.turn_rad + half
+        rows = np.concatenate(
+            [
+                np.column_stack([np.full((len(turned_rad), 2), (x, y)), heading + turned_rad]),
+                np.column_stack(
+                    [x + chord * np.cos(towards), y + chord * np.sin(towards), towards + half]
+                ),
+            ]
+        )
+        if len(rows) and self.end is not None:
+            rows[-1] = self.end
+        rows[:, 2] = [wrapped(h) for h in rows[:, 2]]
+        return rows
+
+    @property
+    def steered_after_per_m(self) -> float:
+        """Curvature that the wheels are left steered for: infinite after a turn in place."""
+        return math.inf if self.turn_rad and not self.length_m else self.curvature_per_m
+
+
+def _even(way: float, step: float) -> F64:
+    """Places in (0, way], or [way, 0) for a negative one, in order, evenly spaced."""
+    count = math.ceil(abs(way) / step - 1e-9)
+    places: F64 = way * np.arange(1, count + 1) / max(count, 1)
+    return places

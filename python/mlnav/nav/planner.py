@@ -1,0 +1,210 @@
+"""What a planner is: asked once a cycle, it answers with a motion or why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlnav import _core
+from mlnav.config import Config, numbers_of
+from mlnav.core import HeightMap, reason_names
+from mlnav.nav.motion import Motion, Pose
+from mlnav.parts import Part, find
+from mlnav.risk import RiskMap
+
+OUTCOMES = ("path", "goal_reached", "no_safe_path", "budget_exhausted", "start_unsafe")
+"""Of a cycle."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanRequest:
+    """What a planner is asked.
+
+    Attributes:
+        local_map: heights and forbidden cells around the rover.
+        pose: estimated, in the frame of the map.
+        goal: x, y [m].
+        goal_tolerance_m: nearer than this the goal is reached.
+        risk: a risk map that is there already; None: there is none.
+        risk_source: computes the risk map when the planner asks, at most once in a cycle; None:
+            there is none. The configuration's policy says when to ask.
+        ace_budget: ACE evaluations that the cycle may spend; None: no limit.
+        work_budget: poses that it may look at while it ranks and searches; None: no limit.
+        standing_curvature_per_m: that the wheels stand steered for; infinite: turning in place.
+    """
+
+    local_map: HeightMap
+    pose: Pose
+    goal: tuple[float, float]
+    goal_tolerance_m: float = 1.0
+    risk: RiskMap | None = None
+    risk_source: Callable[[], RiskMap | None] | None = None
+    ace_budget: int | None = None
+    work_budget: int | None = None
+    standing_curvature_per_m: float = 0.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer of a planner in Python; the core's is `_core.PlanResult`, of the same attributes.
+
+    Only `outcome` is required, and for a path the motion. `commit_end` is computed from the motion
+    where it is left out, and `overthink` from the evaluations.
+    """
+
+    outcome: str
+    turn_rad: float = 0.0
+    curvature_per_m: float = 0.0
+    length_m: float = 0.0
+    commit_end: Pose = (math.nan, math.nan, math.nan)
+    path: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 3)))
+    path_index: int = -1
+    path_cost: float = math.nan
+    start_reasons: int = 0
+    ace_evaluations: int = 0
+    ace_floor: int = 0
+    overthink: bool = False
+    paths: int = 0
+    paths_finite: int = 0
+    paths_tried: int = 0
+    chosen_rank: int = -1
+    work: int = 0
+    work_exhausted: bool = False
+    risk_asked: bool = False
+    risk_requested: bool = False
+    risk_used: bool = False
+    risk_refused: bool = False
+    evaluations_before_risk: int = 0
+    rejects: Mapping[str, int] = field(default_factory=dict)
+    stage_s: Mapping[str, float] = field(default_factory=dict)
+
+
+PlanResult = _core.PlanResult | Plan
+
+
+class Planner(Protocol):
+    """Plans cycle by cycle, and may remember between them. One planner is one traverse."""
+
+    def plan(self, request: PlanRequest) -> PlanResult:
+        """One cycle. Every pose of a motion that is committed has passed the checker."""
+        ...
+
+    def reset(self) -> None:
+        """Forget all earlier cycles."""
+        ...
+
+    def as_built(self) -> dict[str, float]:
+        """Values by key of the configuration, read back from what was made of it."""
+        ...
+
+
+class CandidatePlanner(Planner, Protocol):
+    """A planner that shows what it chose from in the last cycle, for pictures."""
+
+    def path_costs(self) -> NDArray[np.float32]:
+        """(paths,) cost of every candidate, +inf where it was not ranked."""
+        ...
+
+    def path_poses(self, path_index: int) -> NDArray[np.float64]:
+        """(n, 3) poses of a candidate, the start first."""
+        ...
+
+    def path_verdicts(self) -> NDArray[np.uint8]:
+        """(paths,) 0 not tried, 1 passed, 2 failed, 3 not ranked (infinite cost)."""
+        ...
+
+    def costmap(self) -> dict[str, Any]:
+        """As `_core.costmap`, with cost_to_go and cost_with_memory_per_m beside it."""
+        ...
+
+
+def with_candidates(planner: Planner) -> CandidatePlanner | None:
+    """The planner, if it shows its candidates."""
+    shown = ("path_costs", "path_poses", "path_verdicts", "costmap")
+    found: Any = planner
+    return found if all(callable(getattr(planner, name, None)) for name in shown) else None
+
+
+def make_planner(
+    config: Config, checker: _core.Checker, max_map_cells: int, max_risk_cells: int
+) -> Planner:
+    """The planner that a configuration names, with room for maps of so many cells.
+
+    Raises:
+        ConfigError: the core refuses the configuration.
+        PartError: it cannot be made.
+    """
+    part = find("planner", config.planner.name)
+    made: Planner = part.make(config.planner, config, checker, max_map_cells, max_risk_cells)
+    return HeldPlanner(made, part, config, checker) if part.outside else made
+
+
+class HeldPlanner:
+    """A planner from outside, held to its contract: what it commits to passes the checker."""
+
+    def __init__(
+        self, planner: Planner, part: Part, config: Config, checker: _core.Checker
+    ) -> None:
+        self._planner, self._part = planner, part
+        self._config, self._checker = config, checker
+        part.expect(callable(getattr(planner, "plan", None)), "has no plan()")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._planner, name)
+
+    def reset(self) -> None:
+        """As the planner does, if it remembers anything."""
+        with self._part.blamed():
+            getattr(self._planner, "reset", lambda: None)()
+
+    def as_built(self) -> dict[str, float]:
+        """As the planner says, or its settings."""
+        own = getattr(self._planner, "as_built", None)
+        with self._part.blamed():
+            return own() if own else numbers_of("planner", self._config.planner)
+
+    def plan(self, request: PlanRequest) -> PlanResult:
+        """One cycle; the checker has the map already.
+
+        Raises:
+            PartError: the answer is none, or commits to a motion that the checker rejects.
+        """
+        self._checker.set_map(request.local_map.grid)
+        with self._part.blamed():
+            plan: Any = self._planner.plan(request)
+        expect = self._part.expect
+        expect(isinstance(plan, PlanResult), f"plan() must give a Plan, not {type(plan).__name__}")
+        expect(plan.outcome in OUTCOMES, f"outcome {plan.outcome!r} is none of {OUTCOMES}")
+        if plan.outcome == "path":
+            motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m)
+            numbers = (plan.turn_rad, plan.curvature_per_m, plan.length_m)
+            expect(all(map(math.isfinite, numbers)), f"motion {numbers} is not finite")
+            expect(bool(plan.turn_rad or plan.length_m), "a path without a motion")
+            self._pass_checker(motion, request.pose)
+            if not all(map(math.isfinite, plan.commit_end)):
+                expect(isinstance(plan, Plan), "commit_end is not finite")
+                turned, along = np.array([[plan.turn_rad], [plan.length_m]])
+                x, y, heading = motion.poses_at(request.pose, turned, along)[-1]
+                plan = replace(plan, commit_end=(float(x), float(y), float(heading)))
+        if isinstance(plan, Plan):
+            limit = self._config.planner.overthink_evaluations
+            plan = replace(plan, overthink=plan.ace_evaluations > limit)
+        result: PlanResult = plan
+        return result
+
+    def _pass_checker(self, motion: Motion, pose: Pose) -> None:
+        """Hold every pose of a motion against the checker; these evaluations are not counted."""
+        spacing = self._config.checker
+        stances, _ = motion.stances(pose, spacing.pose_step_m, math.radians(spacing.turn_step_deg))
+        reasons = self._checker.reasons(np.ascontiguousarray(stances))
+        bad = np.flatnonzero(reasons)
+        if bad.size:
+            why = ", ".join(reason_names(int(reasons[bad[0]])))
+            self._part.expect(
+                False, f"commits to a motion that checker {spacing.name} rejects: {why}"
+            )

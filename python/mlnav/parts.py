@@ -1,0 +1,348 @@
+"""Parts by name: planners, checkers, heuristics, worlds, sensors, localizations, terrain sources.
+
+A part is a section of the configuration (its model), what is made of it (its maker) and the
+libraries it needs. Three kinds of names find one:
+
+- `sobel`: a part of this package, or one that an installed package declares by an entry point of
+  the group `mlnav.parts`, `heuristic.mine = "package.module:Mine"`.
+- `package.module:Mine`: a class of an installed module.
+- `folder/file.py:Mine`: a class of a file, relative to the configuration file or else the working
+  directory.
+
+A part from outside is a class. It may have `Settings`, a model derived from the section of its kind
+(`mlnav.config.Predictor` for heuristics, else `Checker`, `Planner`, `World`, `Sensor` or
+`Localization`), and `needs`, libraries and how to install them: `{"torch": "extra 'train'"}`.
+It is called with its settings and what its kind is made for, and gives:
+
+| kind           | called with                                               | gives              |
+|----------------|-----------------------------------------------------------|--------------------|
+| `checker`      | settings, rover model, most cells of a map                | a checker, below   |
+| `planner`      | settings, config, checker, most cells of map, of risk map | `nav.Planner`      |
+| `heuristic`    | settings, config                                          | `risk.Heuristic`   |
+| `world`        | settings, config, terrain                                 | `sim.World`        |
+| `sensor`       | settings, config, terrain, random generator               | `sim.Sensor`       |
+| `localization` | settings, config, random generator                        | `sim.Localization` |
+| `terrain`      | nothing                                                   | `terrain.Source`   |
+
+A checker is an object with `set_map(grid)` and `reasons(poses)`, as `_core.Checker.of_python` takes
+it, or a `_core.Checker`. What a part from outside gives is held to its contract while it is used.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+GROUP = "mlnav.parts"
+"""Of entry points."""
+
+_FILE = re.compile(r"([^:]+\.py):(\w+)")
+
+
+class PartError(ValueError):
+    """There is no such part, it cannot be made, or it breaks its contract; the message names it."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the nearest known name, or a list of what is known."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a name stands for.
+
+    Attributes:
+        kind: of `KINDS`.
+        name: in the configuration.
+        model_at: `module:attribute` of its section of the configuration; empty: it has none.
+        maker_at: likewise of what makes it.
+        needs: libraries by the name they are imported by, and how to install each.
+        version: of the distribution whose entry point declares it.
+        outside: it is no part of this package.
+    """
+
+    kind: str
+    name: str
+    model_at: str
+    maker_at: str
+    needs: Mapping[str, str] = field(default_factory=dict, hash=False)
+    version: str | None = None
+    outside: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def model(self) -> Any:
+        """Its section of the configuration."""
+        return _named(self.model_at)
+
+    def require(self) -> None:
+        """Make sure that the libraries it needs are installed.
+
+        Raises:
+            PartError: one is not.
+        """
+        for library, how in self.needs.items():
+            if importlib.util.find_spec(library) is None:
+                raise PartError(f"{self} needs {library} ({how})")
+
+    def make(self, *given: Any) -> Any:
+        """What its maker makes of its settings and what its kind is made for.
+
+        Raises:
+            PartError: a library is missing, or a maker from outside fails.
+        """
+        self.require()
+        maker = _named(self.maker_at)
+        with self.blamed():
+            return maker(*given)
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Faults of code from outside name the part; those of this package name their cause."""
+        try:
+            yield
+        except Exception as fault:
+            if not self.outside or type(fault).__module__.partition(".")[0] == "mlnav":
+                raise
+            raise PartError(f"{self}: {type(fault).__name__}: {fault}") from fault
+
+    def expect(self, holds: bool, what: str) -> None:
+        """Hold it to its contract.
+
+        Raises:
+            PartError: it does not hold; the message is the part's name and `what`.
+        """
+        if not holds:
+            raise PartError(f"{self}: {what}")
+
+    @property
+    def module(self) -> ModuleType:
+        """The module that its maker is in."""
+        return _module(self.maker_at.rpartition(":")[0])
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """Name, module and sha256 of its file; the version where a distribution declares it."""
+        module = self.module
+        found = {"name": self.name, "module": module.__name__, "sha256": _sha256(module)}
+        return found if self.version is None else {**found, "version": self.version}
+
+
+# The base of each kind's section, and the parts of this package.
+_BASES = {
+    "checker": "mlnav.config.checkers:Checker",
+    "planner": "mlnav.config.planners:Planner",
+    "heuristic": "mlnav.config.heuristics:Predictor",
+    "world": "mlnav.config.worlds:World",
+    "sensor": "mlnav.config.sensors:Sensor",
+    "localization": "mlnav.config.localizations:Localization",
+    "terrain": "",
+}
+KINDS = tuple(_BASES)
+SECTIONS = tuple(kind for kind, base in _BASES.items() if base)
+"""Kinds that a configuration has a section of."""
+
+_BUILT_IN = (
+    Part("checker", "verified", "mlnav.config:Verified", "mlnav.config:Verified.build"),
+    Part("checker", "fixed_box", "mlnav.config:FixedBox", "mlnav.config:FixedBox.build"),
+    Part("checker", "probabilistic", "mlnav.config:Probabilistic",
+         "mlnav.config:Probabilistic.build"),
+    Part("checker", "settle", "mlnav.config:Settle", "mlnav.config:Settle.build"),
+    Part("planner", "enav", "mlnav.config:Enav", "mlnav.nav.enav:EnavPlanner"),
+    Part("heuristic", "none", "mlnav.config:NoHeuristic", "mlnav.risk.heuristics:NoRisk"),
+    Part("heuristic", "failures", "mlnav.config:Failures", "mlnav.risk.heuristics:FailureRisk"),
+    Part("heuristic", "sobel", "mlnav.config:Sobel", "mlnav.risk.heuristics:SobelRisk"),
+    Part("heuristic", "network", "mlnav.config:Network", "mlnav.risk.network:NetworkRisk"),
+    Part("heuristic", "oracle", "mlnav.config:Oracle", "mlnav.risk.oracle:OracleRisk"),
+    Part("world", "kinematic", "mlnav.config:Kinematic", "mlnav.sim.world:KinematicWorld.of"),
+    Part("world", "bullet", "mlnav.config:Bullet", "mlnav.sim.bullet:BulletWorld.of",
+         {"pybullet": "pip install 'mlnav[sim]'"}),
+    Part("sensor", "truth", "mlnav.config:TruthSensor", "mlnav.sim.sensor:TruthSensor.of"),
+    Part("sensor", "stereo", "mlnav.config:Stereo", "mlnav.sim.stereo:StereoSensor"),
+    Part("localization", "truth", "mlnav.config:TruePose",
+         "mlnav.sim.localization:TrueLocalization"),
+    Part("localization", "visual", "mlnav.config:VisualOdometry",
+         "mlnav.sim.localization:OdometryLocalization"),
+    Part("localization", "wheel", "mlnav.config:WheelOdometry",
+         "mlnav.sim.localization:OdometryLocalization"),
+    # Terrains of this package are known by what their names look like.
+    Part("terrain", "FILE.tif", "", "mlnav.terrain.library:GeoTiff"),
+    Part("terrain", "FILE.yaml", "", "mlnav.terrain.library:RecipeFile"),
+    Part("terrain", "SLOPE/COVER", "", "mlnav.terrain.library:TerrainClass"),
+    Part("terrain", "RECIPE", "", "mlnav.terrain.library:ShippedRecipe"),
+)  # fmt: skip
+
+
+def names_of(kind: str) -> list[str]:
+    """Names of the parts of a kind: those of this package, then those of entry points."""
+    return [p.name for p in _BUILT_IN if p.kind == kind] + sorted(
+        name for its_kind, name in _entry_points() if its_kind == kind
+    )
+
+
+def find(kind: str, name: str) -> Part:
+    """The part of a name.
+
+    Raises:
+        PartError: there is none; the nearest name is given.
+    """
+    found = [p for p in _BUILT_IN if (p.kind, p.name) == (kind, name)]
+    found += [_outside(kind, name, *ref) for ref in _entry_points().get((kind, name), ())]
+    if len(found) > 1:
+        raise PartError(f"{kind} {name}: installed packages declare it more than once")
+    if found:
+        return found[0]
+    if ":" in name:
+        return _outside(kind, name, name)
+    raise PartError(f"no {kind} {name!r}{suggestion(name, names_of(kind))}")
+
+
+def anchored(data: Any, folder: Path) -> Any:
+    """A tree of YAML with the files of parts that are there from `folder` named from here."""
+    if isinstance(data, Mapping):
+        return {key: anchored(value, folder) for key, value in data.items()}
+    if isinstance(data, list):
+        return [anchored(value, folder) for value in data]
+    match = _FILE.fullmatch(data) if isinstance(data, str) else None
+    if match and (folder / match[1]).is_file():
+        return f"{folder / match[1]}:{match[2]}"
+    return data
+
+
+def digest(config: Any) -> str | None:
+    """Of the parts from outside that a configuration names; None: it names none."""
+    found = provenance(config)
+    text = json.dumps(found, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if found else None
+
+
+def require_parts(config: Any) -> None:
+    """Make sure that the libraries are installed which the parts of a configuration need.
+
+    Raises:
+        PartError: one is not.
+    """
+    for kind in SECTIONS:
+        find(kind, getattr(config, kind).name).require()
+
+
+def provenance(config: Any, terrain: str = "") -> dict[str, dict[str, str]]:
+    """Origins of the parts from outside that a configuration and a terrain name, by kind."""
+    named = {kind: getattr(config, kind).name for kind in SECTIONS}
+    if ":" in terrain or ("terrain", terrain) in _entry_points():
+        named["terrain"] = terrain
+    found = {kind: find(kind, name) for kind, name in named.items()}
+    return {kind: part.origin for kind, part in found.items() if part.outside}
+
+
+# ------------------------------------------------------------------------------------ from outside
+
+
+@cache
+def _entry_points() -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """(`module:attribute`, version) of what entry points declare, by kind and name."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for entry in importlib.metadata.entry_points(group=GROUP):
+        kind, _, name = entry.name.partition(".")
+        if kind in KINDS and name:
+            version = entry.dist.version if entry.dist is not None else ""
+            found.setdefault((kind, name), []).append((entry.value, version))
+    return found
+
+
+@cache
+def _outside(kind: str, name: str, at: str, version: str | None = None) -> Part:
+    where, _, attribute = at.rpartition(":")
+    part = Part(kind, name, "", at, {}, version, outside=True)
+    with part.blamed():
+        module = _module(where)
+    made_by = _attribute(module, attribute)
+    if not callable(made_by):
+        near = [
+            k
+            for k, v in vars(module).items()
+            if isinstance(v, type) and v.__module__ == module.__name__
+        ]
+        raise PartError(f"{part}: {where} has no class {attribute!r}{suggestion(attribute, near)}")
+    model_at = f"{at}.Settings" if hasattr(made_by, "Settings") else _BASES[kind]
+    if model_at and not issubclass(_named(model_at), _named(_BASES[kind])):
+        raise PartError(f"{part}: its Settings must derive from {_BASES[kind].replace(':', '.')}")
+    return Part(kind, name, model_at, at, getattr(made_by, "needs", {}), version, outside=True)
+
+
+def _named(at: str) -> Any:
+    where, _, attribute = at.rpartition(":")
+    return _attribute(_module(where), attribute)
+
+
+def _attribute(module: ModuleType, path: str) -> Any:
+    value: Any = module
+    for name in path.split("."):
+        value = getattr(value, name, None)
+    return value
+
+
+def _module(where: str) -> ModuleType:
+    if where.endswith(".py"):
+        return _loaded(str(Path(where).resolve()), where)
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as fault:
+        if fault.name is None or not where.startswith(fault.name):
+            raise
+        raise PartError(
+            f"no module {where!r} is installed; a class in a file is path/to/file.py:Class"
+        ) from fault
+
+
+@cache
+def _loaded(path: str, where: str) -> ModuleType:
+    """A file as a module, once a process."""
+    try:
+        source = Path(path).read_bytes()
+    except OSError as fault:
+        raise PartError(f"{where}: cannot be read: {fault.strerror or fault}") from fault
+    name = f"mlnav_part_{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pydantic look their module up
+    module.__dict__["__mlnav_sha256__"] = hashlib.sha256(source).hexdigest()
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def of_file(model: type[Any]) -> str | None:
+    """Digest of the file that a model was loaded from by path; None: its module is installed."""
+    module = sys.modules.get(model.__module__)
+    return None if module is None else vars(module).get("__mlnav_sha256__")
+
+
+def _sha256(module: ModuleType) -> str:
+    loaded = vars(module).get("__mlnav_sha256__")
+    if loaded is None:
+        path = getattr(module, "__file__", None)
+        loaded = hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
+    return str(loaded)
