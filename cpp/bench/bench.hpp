@@ -1,4 +1,4 @@
-// Shared by the benchmarks: a clock that keeps the best round, and ground to drive on.
+// Shared by the benchmarks: timing by the best of several rounds, and ground to drive on.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@
 
 namespace mlnav_bench {
 
-// Best of `rounds`, in ns per call of `work`, which makes `calls` of them. The best round is the one that
-// others on the machine disturbed least.
+// Best of `rounds`, in ns per call; one round runs `work`, which makes `calls` calls. The best round is the
+// one least disturbed by other processes.
 template <typename Work>
 double best_ns(int rounds, std::size_t calls, Work work) {
   double best = INFINITY;

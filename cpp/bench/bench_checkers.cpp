@@ -1,5 +1,5 @@
-// Cost of a pose by checker, in one run: fixed_box, verified (poses that pass, and those it rejects) and settling,
-// under the flight-like limits. Microseconds, best of five; inner steps and look-ups of H a pose.
+// Cost of a pose by checker, in one run: fixed_box, verified (poses that pass, and those it rejects) and
+// settling, under the flight-like limits. Microseconds, best of five; inner steps and look-ups of H a pose.
 //   bench_checkers [poses] [seed]
 #include <algorithm>
 #include <cstdio>
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
     const double pass_us = microseconds(verified, passed);
     const double settle_us = microseconds(settled, passed);
     const double box_us = microseconds(fixed_box, passed);
-    // Rejections differ most in cost: a look at the guess, or a proof that failed.
+    // Rejections differ most in cost: some need only the first state, others a proof that fails.
     std::vector<double> rejected_us;
     for (const Stance& pose : rejected) rejected_us.push_back(microseconds(verified, {pose}));
     std::sort(rejected_us.begin(), rejected_us.end());

@@ -17,7 +17,7 @@ void report(const char* name, Work work) {
   std::printf("%-34s %.3f ms\n", name, 1e-6 * mlnav_bench::best_ns(40, 1, work));
 }
 
-// As cast_view, the obvious way: each ray by itself, in steps of half a cell.
+// A naive cast_view: each ray separately, in steps of half a cell.
 void march_rays(const GridView& grid, const Viewpoint& eye, const RayLattice& rays,
                 float* range_m) {
   const double step_m = 0.5 * grid.resolution_m;

@@ -1,6 +1,6 @@
-// One planning cycle on a 32 x 32 m map of 0.1 m (the full tree of 1,694 paths ranked), split by stage:
-// mean and worst over many cycles from poses all over the map, and what the planner weighs. Without a risk
-// map, and with one (Sobel's) on demand: "asked %" is how many cycles wanted it.
+// One planning cycle on a 32 x 32 m map of 0.1 m (the full tree of 1,694 paths ranked), split by stage: mean
+// and worst over many cycles from poses all over the map, and the memory of the planner. Without a risk map,
+// and with one (Sobel's) on demand: "asked %" is the share of cycles that asked for it.
 //   bench_plan [cycles] [seed]
 #include <algorithm>
 #include <cstdio>
@@ -18,7 +18,7 @@ double now_s(void*) noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Sobel's risk map of a ground, made when it is asked for.
+// Sobel's risk map of the ground, computed when it is asked for.
 struct Sobel {
   explicit Sobel(const GridView& map)
       : map_(map), risk_(map.cells()), scratch_(sobel_scratch_doubles(map.nx, map.ny)) {}

@@ -1,5 +1,5 @@
-// Time of one wheel contact, plain and shipped, on smooth and rocky ground, and whether the results
-// agree to the bit. Prints nanoseconds per call: best of several rounds.
+// Time of one wheel contact on smooth and rocky ground, of a plain implementation and the one in the core,
+// and whether their results agree to the bit. Prints nanoseconds per call: best of several rounds.
 #include <cstdio>
 
 #include "../tests/naive_wheel.hpp"

@@ -1,8 +1,9 @@
-// Instructions of the planner's stages and of pose evaluations: what modelled flight time is made of. Counts under
-// callgrind only, which writes a dump for each. Its trigger reads "<name> <how many>", its total is all of theirs:
+// Instructions of the planner's stages and of pose evaluations, for the modelled flight time. They are
+// counted by callgrind only, which writes a dump for each. The dump's trigger is "<name> <count>", its total
+// is over all of them:
 //   valgrind --tool=callgrind --collect-atstart=no count_instructions WINDOW...
-// WINDOW: a file of raw float32, the square local map of 0.1 m that a planner gets, the rover in its middle.
-// `mlnav bench instructions` makes windows, runs this and reads the dumps.
+// WINDOW: a file of raw float32 heights, the square local map of 0.1 m that a planner gets, with the rover in
+// its middle. `mlnav bench instructions` makes windows, runs this and reads the dumps.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -21,7 +22,7 @@
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
-#else  // it still builds, and says that it counts nothing
+#else  // it still builds, and reports that it counts nothing
 #define RUNNING_ON_VALGRIND 0
 #define CALLGRIND_TOGGLE_COLLECT static_cast<void>(0)
 #define CALLGRIND_DUMP_STATS_AT(name) static_cast<void>(name)
@@ -33,20 +34,20 @@ using namespace mlnav;
 
 constexpr double kResolution_m = 0.1;
 constexpr int kCyclesPerWindow = 3;
-// A cycle that finds no path goes on for thousands of poses that differ little.
+// A cycle that finds no path evaluates thousands of similar poses; these are enough.
 constexpr std::int64_t kBudget = 400;
-// Enough to come past the start pose: all other stages run before the second evaluation.
+// Enough for the start pose: all other stages run before the second evaluation.
 constexpr std::int64_t kNoSearch = 1;
 
 bool counting = false;
 
-// Returns what it was before.
+// Returns the previous setting.
 bool count(bool on) {
   if (on != counting) CALLGRIND_TOGGLE_COLLECT;
   return std::exchange(counting, on);
 }
 
-// What was counted since the last dump was so many times this.
+// Writes what was counted since the last dump, for `times` repetitions.
 void dump(const std::string& name, std::size_t times) {
   const std::string trigger = name + " " + std::to_string(times);
   CALLGRIND_DUMP_STATS_AT(trigger.c_str());
@@ -57,7 +58,7 @@ void dump(const std::string& name, std::size_t times) {
   std::exit(1);
 }
 
-// Hands every question on, uncounted, and keeps the stances: those that failed, those that passed.
+// Forwards every call, uncounted, and records the stances: those that failed and those that passed.
 class Recorder final : public AceChecker {
  public:
   explicit Recorder(AceChecker* inner) : inner_(inner) {}
@@ -78,13 +79,13 @@ class Recorder final : public AceChecker {
   AceChecker* inner_;
 };
 
-// The planner asks its clock when a stage begins and when it ends. Here the k-th such interval takes 2^k, so that
-// the time of a stage tells which intervals are its own; those that are wanted are counted.
+// The planner reads its clock when a stage begins and when it ends. Here the k-th such interval takes 2^k, so
+// that the time of a stage shows which intervals belong to it. Those in `wanted` are counted.
 struct Meter {
   using Intervals = std::uint64_t;  // bit k: the k-th
 
   Intervals wanted = 0;
-  bool between = false;  // what lies between intervals is counted, too
+  bool between = false;  // count between intervals as well
   int calls = 0;
   double time = 0.0;
 
@@ -101,7 +102,7 @@ struct Meter {
 struct Window {
   std::vector<float> z;
   GridView view;
-  std::vector<float> risk;  // what a network would give: 16 headings, 80 x 80 cells of 0.2 m
+  std::vector<float> risk;  // of a network's shape: 16 headings, 80 x 80 cells of 0.2 m
   RiskView risk_view;
 };
 
@@ -118,7 +119,7 @@ void read_window(const char* path, Window* window) {
   }
 }
 
-// Sobel risk, which is counted, for all headings.
+// Sobel risk (counted), for all headings.
 void make_risk(Window* window) {
   const GridView& map = window->view;
   std::vector<double> scratch(sobel_scratch_doubles(map.nx, map.ny));
@@ -146,7 +147,7 @@ struct Case {
   PlanRequest request;
 };
 
-// From the middle of each window to goals beyond its edge, as in most cycles of a traverse.
+// Requests from the middle of each window to goals beyond its edge, as in most cycles of a traverse.
 std::vector<Case> make_cases(const std::vector<Window>& windows) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> unit(-1.0, 1.0);
@@ -165,7 +166,7 @@ std::vector<Case> make_cases(const std::vector<Window>& windows) {
   return cases;
 }
 
-// A checker with the planner in front of it, and what is counted about them.
+// A checker, a planner that uses it, and their counts.
 class Bench {
  public:
   Bench(std::string checker_name, std::string limits, std::string step, AceChecker* checker,
@@ -200,7 +201,7 @@ class Bench {
     dump("set_map/" + checker_name_, cases_.size());
   }
 
-  // Of poses that the planner asks for, without a risk map.
+  // Counts of the poses that the planner evaluates without a risk map.
   void evaluations() {
     std::vector<std::vector<Stance>> asked[2];
     for (const Case& c : cases_) {
@@ -252,7 +253,7 @@ class Bench {
 
   void run_stage(const Case& c, bool risk, std::int64_t budget, Stage stage,
                  Meter::Intervals without) {
-    run(c, risk, budget, Meter{});  // which intervals are the stage's?
+    run(c, risk, budget, Meter{});  // to find the intervals of the stage
     Meter meter;
     meter.wanted = static_cast<Meter::Intervals>(result_.telemetry.stage_s[stage]) & ~without;
     run(c, risk, budget, meter);
@@ -263,7 +264,7 @@ class Bench {
     dump(name, cases_.size());
   }
 
-  // Going down the list, a path that is tried, without evaluations. The first interval is set_map and the start.
+  // The search per path tried, without evaluations. The first interval is set_map and the start.
   void search(const std::string& name, bool risk) {
     std::size_t paths = 0;
     for (const Case& c : cases_) {

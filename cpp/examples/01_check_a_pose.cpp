@@ -1,6 +1,6 @@
-// Is a rover safe at a pose, and if not, why? Two checkers look at the same poses beside a rock:
-// `fixed_box` bounds what the suspension can do from the ground around each wheel, `settle` lowers the
-// rover onto the ground and looks.
+// Is a rover safe at a pose, and if not, why? Two checkers look at the same poses beside a rock: `fixed_box`
+// bounds the state of the suspension from the ground around each wheel; `settle` computes the state in which
+// the rover rests.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -41,7 +41,7 @@ int main() {
   }
   if (validate(map) != Status::kOk) return 1;  // once per map, before any checker sees it
 
-  // 2. A rover, and the checkers. The core allocates nothing: the caller hands it memory.
+  // 2. A rover and the checkers. The core allocates nothing: the caller provides its memory.
   const RoverModel rover;  // Perseverance-class, flight-like limits
   std::vector<unsigned char> memory(FixedBoxChecker::memory_required(map.cells()));
   Arena arena(memory.data(), memory.size());

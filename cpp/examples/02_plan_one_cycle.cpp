@@ -1,5 +1,5 @@
-// One planning cycle: a local heightmap, a pose and a goal in; a checked path and what to drive now out.
-// Then the same with a risk map, which reorders the candidates and changes nothing about safety.
+// One planning cycle: from a local heightmap, a pose and a goal to a checked path and the motion to drive
+// now. Then the same with a risk map, which reorders the candidates and does not affect safety.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -47,7 +47,7 @@ int main() {
     }
   }
 
-  // 2. A checker and a planner in one piece of memory. The planner takes any checker.
+  // 2. A checker and a planner in one block of memory. The planner takes any checker.
   const RoverModel rover{RoverGeometry{}, SafetyLimits::enav_like()};
   EnavConfig config;
   config.tree = wide_spacing();  // of checked poses: enough for fixed_box
@@ -64,7 +64,7 @@ int main() {
     return 1;
   }
 
-  // 3. A cycle. A result is large (it holds the path): keep one and use it again.
+  // 3. A cycle. A result is large (it holds the path): keep one and reuse it.
   PlanRequest request;
   request.map = map;
   request.pose = {7.0, 12.0, 0.0};
@@ -76,8 +76,8 @@ int main() {
   }
   print(*result);
 
-  // 4. A heuristic: the chance that ACE rejects the rover. Here it is high where a wheel would be on a
-  // rock, at any heading: a wheel's path is 1.1 m beside the rover's.
+  // 4. A heuristic: the probability that ACE rejects the rover. Here it is high where a wheel would be on a
+  // rock, at any heading: the wheels run 1.1 m beside the rover's path.
   std::vector<float> p(n * n, 0.0F);
   for (int cell = 0; cell < n * n; ++cell) {
     for (const Point2& rock : rocks) {

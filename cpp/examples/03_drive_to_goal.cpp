@@ -1,5 +1,5 @@
-// Plan, drive what was committed, plan again, until the goal: the loop around the planner. The rover
-// sees a window of the terrain that moves with it; the rest of the way it takes on trust.
+// The loop around the planner: plan, drive the committed motion, plan again, until the goal. The rover sees a
+// window of the terrain that moves with it; it knows nothing of the ground beyond.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -28,7 +28,7 @@ double ground_m(double x, double y) {
   return z;
 }
 
-// What is seen from a pose, on cells that stay where they are in the world.
+// The window seen from a pose, on cells that keep their place in the world.
 GridView look(const Pose2& pose, std::vector<float>* z) {
   const double left = std::round(pose.x_m / kResolution_m) - kWindow / 2;
   const double bottom = std::round(pose.y_m / kResolution_m) - kWindow / 2;
@@ -79,7 +79,7 @@ int main() {
                   to_string(result->outcome));
       return 1;
     }
-    // A real rover drives here, and knows better than the plan where it ends up.
+    // A real rover drives here; its localization, not the plan, gives the new pose.
     pose = result->commit_end;
     pose.heading_rad = wrap_angle(pose.heading_rad);
     driven_m += result->commit.length_m;

@@ -29,7 +29,7 @@ constexpr double kHalfPi3 = 2.0222662487959506e-21;
 constexpr double kLog2High = 0.6931471803691238;
 constexpr double kLog2Low = 1.9082149292705877e-10;
 
-// Nearest integer of |x| < 2^51, ties to even: adding 1.5 * 2^52 leaves no room for a fraction.
+// Nearest integer of |x| < 2^51, ties to even: adding 1.5 * 2^52 rounds the fraction away.
 double nearest_integer(double x) noexcept {
   constexpr double kShift = 6755399441055744.0;
   return (x + kShift) - kShift;
@@ -136,7 +136,7 @@ double first_quadrant(double numerator, double denominator) noexcept {
 }  // namespace
 
 SinCos det_sincos(double angle_rad) noexcept {
-  constexpr double kLimit = 3e15;  // beyond, float64 knows no angle; NaN and infinities too
+  constexpr double kLimit = 3e15;  // beyond, float64 has no digits of an angle left; NaN too
   if (!(std::fabs(angle_rad) <= kLimit)) return {kNan, kNan};
   constexpr double kTwoOverPi = 0.6366197723675814;
   const double n = nearest_integer(angle_rad * kTwoOverPi);
@@ -176,7 +176,7 @@ double det_atan(double x) noexcept {
 
 double det_atan2(double y, double x) noexcept {
   if (!(y == y && x == x)) return kNan;
-  // A zero carries no direction, whatever its sign: straight back is always +pi.
+  // The sign of a zero is ignored: straight back is always +pi.
   if (y == 0.0) return x < 0.0 ? kPi : 0.0;
   double ay = std::fabs(y);
   double ax = std::fabs(x);
@@ -238,9 +238,9 @@ double det_exp(double x) noexcept {
                     r2 * (2.48015873015873e-05 + r * 2.7557319223985893e-06);
   const double p2 = (2.755731922398589e-07 + r * 2.505210838544172e-08) +
                     r2 * (2.08767569878681e-09 + r * 1.6059043836821613e-10);
-  const double lost = (high - r) - low;  // what rounding took from r
+  const double lost = (high - r) - low;  // rounding error of r
   const double value = 1.0 + (r + (r2 * (p0 + r4 * (p1 + r4 * p2)) + lost));
-  // Two factors, so that neither leaves the normal range and only the last product rounds.
+  // Two factors, each in the normal range, so that only the last product rounds.
   const int whole = static_cast<int>(n);
   const int first = whole / 2;
   return value * power_of_two(first) * power_of_two(whole - first);
@@ -248,11 +248,11 @@ double det_exp(double x) noexcept {
 
 double det_normal_cdf(double x) noexcept {
   if (!(x == x)) return x;
-  constexpr double kFarthest = 39.0;  // less than the smallest double lies beyond
+  constexpr double kFarthest = 39.0;  // the probability beyond is less than the smallest double
   if (!(std::fabs(x) < kFarthest)) return x < 0.0 ? 0.0 : 1.0;
   const double a = std::fabs(x);
   // (1 + a) exp(a^2/2) P(X <= -a) in u = (a - 5)/(a + 5), which runs over [-1, 0.78): interpolation at
-  // Chebyshev nodes, relative error below 6e-14. The exponential brings the rounding of its argument.
+  // Chebyshev nodes, relative error below 6e-14. The exponential adds the rounding error of its argument.
   static constexpr double kTail[] = {
       0.46151582985002587,     -0.09155228183426631,   0.0310303684286641,
       0.010002352402129634,    -0.02640104306467715,   0.02453696290756521,
@@ -271,14 +271,14 @@ double det_normal_cdf(double x) noexcept {
 double wrap_angle(double angle_rad) noexcept {
   if (angle_rad >= -kPi && angle_rad < kPi) return angle_rad;
   double wrapped;
-  if (std::fabs(angle_rad) < 3.0 * kPi) {  // one turn off, the usual case: the subtraction is exact
+  if (std::fabs(angle_rad) < 3.0 * kPi) {  // the usual case: the subtraction is exact
     wrapped = angle_rad < 0.0 ? angle_rad + kTwoPi : angle_rad - kTwoPi;
   } else {
     const double n = std::floor(angle_rad / kTwoPi + 0.5);
     wrapped = ((angle_rad - n * (4.0 * kHalfPi1)) - n * (4.0 * kHalfPi2)) - n * (4.0 * kHalfPi3);
-    if (wrapped < -kPi) wrapped += kTwoPi;  // n is off by one where rounding crossed an edge
+    if (wrapped < -kPi) wrapped += kTwoPi;  // n can be off by one after rounding
   }
-  // At the edge itself, and far beyond 1e6 rad where no digit is left.
+  // At the edge itself, and far beyond 1e6 rad, where no digits remain.
   if (wrapped < -kPi || wrapped >= kPi) wrapped = -kPi;
   return wrapped;
 }

@@ -26,16 +26,16 @@ struct VerifiedBoxes {
             double off_center, std::mt19937& rng) {
     std::uniform_real_distribution<double> unit(-1.0, 1.0);
     VerifiedChecker::Work box;
-    if (!checker.guess(&box, stance)) return;
+    if (!checker.find_centre(&box, stance)) return;
     for (double& q : box.q) q += off_center * unit(rng);
-    if (!checker.enclose(&box, reach, enclosed_m)) return;
+    if (!checker.krawczyk_image(&box, reach, enclosed_m)) return;
     ++boxes;
     for (int n = 0; n < 16; ++n) {
       VerifiedChecker::Work at = box;
       for (int j = 0; j < kN; ++j) {  // corners first
         at.q[j] += box.half[j] * (n < 8 ? (rng() % 2 == 0 ? 1.0 : -1.0) : unit(rng));
       }
-      checker.turn(&at);
+      checker.set_angles(&at);
       verified::Axles<double> axles;
       verified::place_axles(checker.model_.geometry, at.steering, at.turns, &axles);
       at.place(axles);
@@ -51,7 +51,7 @@ struct VerifiedBoxes {
       for (int j = 0; j < kN; ++j) {
         double image = at.q[j];
         for (int i = 0; i < kN; ++i) image -= box.y[j][i] * gap[i];
-        const double share = std::fabs(image - (box.q[j] + box.shift[j])) / box.image_half[j];
+        const double share = std::fabs(image - (box.q[j] + box.newton_step[j])) / box.image_half[j];
         outside += share > 1.0;
         largest_share = std::max(largest_share, share);
       }
@@ -69,9 +69,10 @@ struct VerifiedBoxes {
                                Margins* least) {
     using Real = long double;
     VerifiedChecker::Work box;
-    if (!checker.guess(&box, stance) || !checker.enclose(&box, reach, reach / 1.5)) return false;
+    if (!checker.find_centre(&box, stance) || !checker.krawczyk_image(&box, reach, reach / 1.5))
+      return false;
     typename std::remove_reference<decltype(box.reach)>::type moves;
-    if (!checker.move(&box, &moves)) return false;
+    if (!checker.bound_motion(&box, &moves)) return false;
     Real spread[kN];
     for (int i = 0; i < kN; ++i) {
       Real forward = 0, left = 0, lean = 0;
@@ -121,15 +122,16 @@ struct VerifiedBoxes {
   static bool first_box(const VerifiedChecker& checker, const Stance& stance, const double off[kN],
                         bool* proof, bool* taken) {
     VerifiedChecker::Work work;
-    if (!checker.guess(&work, stance)) return false;
+    if (!checker.find_centre(&work, stance)) return false;
     for (int j = 0; j < kN; ++j) work.q[j] += off[j];
     VerifiedChecker::Work box = work;
-    if (!checker.enclose(&box, 1.5 * checker.config_.enclosed_m, checker.config_.enclosed_m)) {
+    if (!checker.krawczyk_image(&box, 1.5 * checker.config_.enclosed_m,
+                                checker.config_.enclosed_m)) {
       return false;
     }
     *proof = true;
     for (int j = 0; j < kN; ++j) {
-      *proof &= std::fabs(box.shift[j]) + box.image_half[j] < box.half[j];
+      *proof &= std::fabs(box.newton_step[j]) + box.image_half[j] < box.half[j];
     }
     work.report.inner_steps = 0;
     const bool certified = checker.certify(&work);
@@ -141,7 +143,7 @@ struct VerifiedBoxes {
   static bool certifies_with_settling_off(const VerifiedChecker& checker, const Stance& stance,
                                           int state, double off) {
     VerifiedChecker::Work work;
-    if (!checker.guess(&work, stance)) return false;
+    if (!checker.find_centre(&work, stance)) return false;
     work.settled[state] += off;
     return checker.certify(&work);
   }

@@ -4,13 +4,16 @@ mlnav traverse --terrain 5/.03 --checker examples/parts/checker.py:Jittered
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.config import Checker, NonNegative
+from mlnav.linkage import STATE
 
+F64 = NDArray[np.float64]
 NOT_SETTLED = 1 << _core.REASONS.index("not_settled")
 
 
@@ -33,9 +36,25 @@ class Jittered:
         """Answer about this map from now on."""
         self._grid = grid
 
-    def reasons(self, poses: NDArray[np.float64]) -> NDArray[np.uint16]:
+    def reasons(self, poses: F64) -> NDArray[np.uint16]:
         """Why poses (n, 4), x, y, heading, curvature of the wheels, are not safe; 0: safe."""
+        states = self._settled(poses)
+        found = np.where(states["safe"], 0, np.maximum(states["reasons"], NOT_SETTLED))
+        return np.bitwise_or.reduce(found, axis=1).astype(np.uint16)
+
+    def report(self, poses: F64) -> dict[str, F64]:
+        """Least and most of the states around each pose: for pictures and studies, not planners."""
+        states = self._settled(poses)
+        bounds = {k: np.stack([states[k].min(1), states[k].max(1)], axis=1) for k in STATE}
+        return {
+            **bounds,
+            "tilt_max_rad": states["tilt_rad"].max(1),
+            "clearance_min_m": states["clearance_m"].min(1),
+            "relief_max_m": states["relief_max_m"].max(1),
+        }
+
+    def _settled(self, poses: F64) -> dict[str, NDArray[Any]]:
+        """Columns (n, 7) of the states at and around (n, 4) poses."""
         close = (poses[:, np.newaxis] + self._shifts).reshape(-1, 4)
         states = _core.settle(self._grid, self._model, close)
-        found = np.where(states["safe"], 0, np.maximum(states["reasons"], NOT_SETTLED))
-        return np.bitwise_or.reduce(found.reshape(len(poses), -1), axis=1).astype(np.uint16)
+        return {k: v.reshape(len(poses), -1) for k, v in states.items() if v.ndim == 1}

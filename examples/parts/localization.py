@@ -1,6 +1,6 @@
 """A localization: positions are exact, and the heading drifts with the way.
 
-mlnav config show --set localization.name=examples/parts/localization.py:DriftingGyro
+mlnav config show --set localization=examples/parts/localization.py:DriftingGyro
 """
 
 import math

@@ -1,6 +1,6 @@
 """A sensor: true heights with noise, out to a range, and nothing beyond it.
 
-mlnav config show --set sensor.name=examples/parts/sensor.py:Lidar
+mlnav config show --set sensor=examples/parts/sensor.py:Lidar
 """
 
 from dataclasses import replace

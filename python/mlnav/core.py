@@ -226,7 +226,7 @@ def reason_names(reasons: int) -> list[str]:
     return [name for bit, name in enumerate(_core.REASONS) if reasons >> bit & 1]
 
 
-class _HeldChecker:
+class _ValidatedChecker:
     """A checker from outside, held to its contract: the first poses are asked about twice."""
 
     def __init__(self, checker: Any, part: Part, settings: Mapping[str, float]) -> None:
@@ -238,11 +238,11 @@ class _HeldChecker:
             self.report = checker.report
 
     def set_map(self, grid: _core.Grid) -> None:
-        with self._part.blamed():
+        with self._part.guard():
             self._checker.set_map(grid)
 
     def reasons(self, poses: F64) -> NDArray[np.integer]:
-        with self._part.blamed():
+        with self._part.guard():
             found = np.asarray(self._checker.reasons(poses))
             again = found if self._asked else np.asarray(self._checker.reasons(poses))
         self._asked = True
@@ -271,5 +271,7 @@ def checker_of_part(
     made = make()
     if isinstance(made, _core.Checker):
         return made
-    _HeldChecker(made, part, settings)
-    return _core.Checker.of_python(lambda: _HeldChecker(make(), part, settings), model, part.name)
+    _ValidatedChecker(made, part, settings)
+    return _core.Checker.of_python(
+        lambda: _ValidatedChecker(make(), part, settings), model, part.name
+    )

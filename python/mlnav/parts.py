@@ -111,11 +111,11 @@ class Part:
         """
         self.require()
         maker = _named(self.maker_at)
-        with self.blamed():
+        with self.guard():
             return maker(*given)
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def guard(self) -> Iterator[None]:
         """Faults of code from outside name the part; those of this package name their cause."""
         try:
             yield
@@ -272,15 +272,11 @@ def _entry_points() -> dict[tuple[str, str], list[tuple[str, str]]]:
 def _outside(kind: str, name: str, at: str, version: str | None = None) -> Part:
     where, _, attribute = at.rpartition(":")
     part = Part(kind, name, "", at, {}, version, outside=True)
-    with part.blamed():
+    with part.guard():
         module = _module(where)
     made_by = _attribute(module, attribute)
     if not callable(made_by):
-        near = [
-            k
-            for k, v in vars(module).items()
-            if isinstance(v, type) and v.__module__ == module.__name__
-        ]
+        near = [k for k, v in vars(module).items() if isinstance(v, type) and k[0] != "_"]
         raise PartError(f"{part}: {where} has no class {attribute!r}{suggestion(attribute, near)}")
     model_at = f"{at}.Settings" if hasattr(made_by, "Settings") else _BASES[kind]
     if model_at and not issubclass(_named(model_at), _named(_BASES[kind])):

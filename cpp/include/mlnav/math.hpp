@@ -1,9 +1,9 @@
 // Elementary functions with the same bits on every IEEE-754 platform.
 //
-// libm is free to differ in the last place between vendors and versions, and one differing bit can
-// flip a verdict. These use only + - * / sqrt and floor, which IEEE 754 rounds correctly, so that
-// (with -ffp-contract=off) a plan made on a workstation is the plan made on the rover. Accuracy is
-// a few units in the last place (tests/test_math.cpp measures it against libm).
+// libm may differ in the last place between vendors and versions, and one differing bit can flip a verdict.
+// These functions use only + - * / sqrt and floor, which IEEE 754 rounds correctly. So (with
+// -ffp-contract=off) a plan made on a workstation is the plan made on the rover. They are accurate to a few
+// units in the last place (tests/test_math.cpp measures it against libm).
 #pragma once
 
 namespace mlnav {
@@ -16,7 +16,7 @@ struct SinCos {
   double cos;
 };
 
-// |angle| up to 1e6 rad; beyond, the argument reduction loses digits.
+// For |angle| up to 1e6 rad; beyond, the argument reduction loses digits.
 SinCos det_sincos(double angle_rad) noexcept;
 double det_asin(double x) noexcept;  // NaN outside [-1, 1]
 double det_atan(double x) noexcept;

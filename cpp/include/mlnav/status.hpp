@@ -1,5 +1,5 @@
 // Statuses: every fault that comes from outside (map, pose, goal, configuration, model) is one of
-// these values. The core throws nothing and asserts only its own invariants.
+// these values. The core throws nothing and asserts only its own invariants (assert.hpp).
 #pragma once
 
 #include <cstddef>
@@ -32,14 +32,14 @@ enum class Status : std::uint8_t {
   kUnknownGround,         // needed terrain is NaN
   kOutsideMap,            // needed terrain lies beyond the map's border
   kOutOfMechanicalRange,  // wheel heights that the rocker-bogie linkage cannot take
-  kViewpointBelowGround,  // a viewpoint is not above the ground that it is over
+  kViewpointBelowGround,  // a viewpoint is not above the ground below it
   kCostMapBadShape,       // the map for costs does not have the map's shape, resolution and origin
 };
 
 const char* to_string(Status status) noexcept;
 
-// A status and, where a value is at fault, the name of the field that holds it ("" otherwise); where it is out
-// of a range, the value and the range, in `unit`, else NaN.
+// A status. If a configuration value is at fault: the name of its field ("" otherwise). If the value is out
+// of its range: the value and the range in `unit` (NaN otherwise).
 struct Fault {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   Status status = Status::kOk;
@@ -51,7 +51,7 @@ struct Fault {
   constexpr bool ok() const noexcept { return status == Status::kOk; }
 };
 
-// A value of a configuration, and the closed range that it must be in.
+// A configuration value and its closed range.
 struct Range {
   double value;
   double lo;
@@ -60,7 +60,7 @@ struct Range {
   const char* unit;
 };
 
-// kConfigBad of the first value out of its range; NaN is out of every range.
+// kConfigBad for the first value that is out of its range; NaN is out of every range.
 Fault out_of_range(const Range* ranges, std::size_t count) noexcept;
 template <std::size_t N>
 Fault out_of_range(const Range (&ranges)[N]) noexcept {

@@ -21,8 +21,8 @@ struct Pose2 {
   double heading_rad = 0.0;
 };
 
-// A pose and how the corner wheels stand there: steered for an arc of this curvature (left positive), or,
-// with an infinite one, for turning in place. A pose alone is a stance with its wheels straight.
+// A pose and how the corner wheels are steered there: for an arc of this curvature (left positive) or, with
+// an infinite one, for turning in place. By default the wheels are straight.
 struct Stance {
   Pose2 pose;
   double curvature_per_m = 0.0;
@@ -82,8 +82,8 @@ class Arena {
     if (count > static_cast<std::size_t>(-1) / sizeof(T)) return nullptr;
     return static_cast<T*>(take_bytes(count * sizeof(T)));
   }
-  // The same into `*to`; false when the arena is full. Asked for several blocks, look at every answer: a small
-  // block may find room where a large one before it did not.
+  // The same into `*to`; false when the arena is full. Asked for several blocks, look at every answer: a
+  // small block may find room where a large one before it did not.
   template <typename T>
   bool take(std::size_t count, T** to) noexcept {
     *to = take<T>(count);
@@ -92,7 +92,7 @@ class Arena {
 
   std::size_t used_bytes() const noexcept { return used_; }
 
-  // What `count` values of T cost in an arena, padding included.
+  // Bytes that `count` values of T take in an arena, padding included.
   template <typename T>
   static constexpr std::size_t cost(std::size_t count) noexcept {
     return (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;

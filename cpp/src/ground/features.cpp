@@ -16,9 +16,9 @@ int blocks(int cells, int coarsening) noexcept {
   return cells / coarsening + (cells % coarsening != 0 ? 1 : 0);
 }
 
-// Sums over the known cells of a block or patch. x and y are whole cells from the map's middle, so
-// sums without z are exact; z is taken from a datum of the map's own, so that its squares do not
-// drown in a common height. What is left of rounding is about 1e-8 of the map's relief.
+// Moments: sums over the known cells of a block or patch. x and y are whole cells from the map's middle, so
+// sums without z are exact. z is relative to a datum of the map, so that its squares do not lose their digits
+// to a common height. The remaining rounding error is about 1e-8 of the map's relief.
 enum Moment { kN, kX, kY, kXX, kXY, kYY, kZ, kXZ, kYZ, kZZ, kMoments };
 
 struct Moments {
@@ -44,7 +44,7 @@ Line sum_line(const float* z, int count, double datum) noexcept {
   line.jj = n * (n - 1.0) * (2.0 * n - 1.0) / 6.0;
   if (!std::isnan(line.z)) return line;
 
-  line = Line{};  // again, over the known ones
+  line = Line{};  // a cell is unknown: sum the known ones
   for (int j = 0; j < count; ++j) {
     if (std::isnan(z[j])) continue;
     const double height = static_cast<double>(z[j]) - datum;
@@ -119,7 +119,7 @@ BlockExtent block_extent(const GridView& grid, int k, int cx, int cy) noexcept {
   return {cx * k, x1 < grid.nx ? x1 : grid.nx, cy * k, y1 < grid.ny ? y1 : grid.ny};
 }
 
-// One plane of coarse cells a moment.
+// One plane of coarse cells per moment.
 void sum_blocks(const GridView& grid, int k, const CoarseGrid& coarse, double* planes) noexcept {
   const double datum = first_known(grid);
   const int cells = coarse.cells();
@@ -127,7 +127,7 @@ void sum_blocks(const GridView& grid, int k, const CoarseGrid& coarse, double* p
     for (int cx = 0; cx < coarse.nx; ++cx) {
       const BlockExtent e = block_extent(grid, k, cx, cy);
       Moments sums;
-      const int middle_x = grid.nx / 2;  // moments about the map's middle, where they are smallest
+      const int middle_x = grid.nx / 2;  // about the map's middle the moments are smallest
       const int middle_y = grid.ny / 2;
       for (int y = e.y0; y < e.y1; ++y) {
         const float* row = grid.z + static_cast<std::size_t>(y) * static_cast<std::size_t>(grid.nx);
@@ -139,8 +139,8 @@ void sum_blocks(const GridView& grid, int k, const CoarseGrid& coarse, double* p
   }
 }
 
-// Sums over the patches of one row of coarse cells: rows [y0, y1] down, then `half` cells each way.
-// One row of sums a moment.
+// Sums over the patches of one row of coarse cells: over rows [y0, y1], then over `half` cells each way. One
+// row of sums per moment.
 void sum_patches(const CoarseGrid& coarse, const double* planes, int y0, int y1, double* row_sums,
                  double* patch_sums, int half) noexcept {
   const int nx = coarse.nx;
@@ -182,9 +182,9 @@ bool any_kept_out(const GridView& grid, const std::uint8_t* keep_out, int k, int
   return false;
 }
 
-// Sums of `n` non-negative values, `stride` apart, over windows [i - half, i + half], in place.
-// A window is the tail of one block of its own length and the head of the next, so nothing is ever
-// subtracted and nothing cancels (van Herk's scheme). Scratch: 2 * (n + 2 * half) doubles.
+// Sums of `n` non-negative values, `stride` apart, over windows [i - half, i + half], in place. A window is
+// the tail of one block of its own length and the head of the next (van Herk's scheme). So nothing is
+// subtracted, and nothing cancels. Scratch: 2 * (n + 2 * half) doubles.
 void window_sums(double* values, int n, std::ptrdiff_t stride, int half, double* scratch) noexcept {
   const int length = 2 * half + 1;
   const int padded = n + 2 * half;
@@ -199,13 +199,13 @@ void window_sums(double* values, int n, std::ptrdiff_t stride, int half, double*
     for (int i = end - 2; i >= start; --i) tails[i] += tails[i + 1];
   }
   for (int start = 0; start < n; start += length) {
-    values[start * stride] = tails[start];  // a block of its own
+    values[start * stride] = tails[start];  // the window is exactly one block
     const int end = start + length < n ? start + length : n;
     for (int i = start + 1; i < end; ++i) values[i * stride] = tails[i] + heads[i + length - 1];
   }
 }
 
-// Squared gradient by Sobel's 3 x 3 operators; false where a cell it needs is unknown or missing.
+// Squared gradient by Sobel's 3 x 3 operators; false if a cell it needs is unknown or outside.
 bool sobel_square(const GridView& grid, int x, int y, double* square) noexcept {
   if (x < 1 || y < 1 || x + 1 >= grid.nx || y + 1 >= grid.ny) return false;
   const float* mid = grid.z + static_cast<std::size_t>(y) * static_cast<std::size_t>(grid.nx) + x;
@@ -257,7 +257,7 @@ void build_costmap(const GridView& grid, const std::uint8_t* keep_out, const Cos
     const int y0 = cy - half < 0 ? 0 : cy - half;
     const int y1 = cy + half < coarse.ny ? cy + half : coarse.ny - 1;
     sum_patches(coarse, planes, y0, y1, row_sums, patch_sums, half);
-    // Most rows hold no keep-out cell at all: one look at the whole band tells.
+    // Most rows hold no keep-out cell: the whole band is tested first.
     const BlockExtent band = block_extent(grid, k, 0, cy);
     const auto nx = static_cast<std::size_t>(grid.nx);
     const bool look =

@@ -5,18 +5,18 @@
 namespace mlnav {
 namespace {
 
-// Lower edge of cell i. Every question of "which cell" and "inside or outside" is decided by this
-// one expression, so that neighbours share their edge to the bit.
+// Lower edge of cell i. This one expression decides which cell owns a point and whether it is inside, so that
+// neighbours share their edge to the bit.
 double edge(double origin, double resolution, int i) noexcept {
   return origin + resolution * (static_cast<double>(i) - 0.5);
 }
 
-// The cell along one axis, or -1 outside. The quotient may be off by a rounding error at an edge;
-// comparing with the edges themselves puts it right.
+// The cell along one axis, or -1 outside. At an edge the quotient may have a rounding error; comparison with
+// the edges themselves corrects it.
 int cell_along(double origin, double resolution, int n, double value) noexcept {
   const double guess = (value - origin) / resolution + 0.5;
   if (!(guess >= -1.0 && guess <= static_cast<double>(n) + 1.0)) return -1;  // NaN fails too
-  // At first, beyond the last cell counts as in it: with n at its largest, an int holds no more.
+  // A guess beyond the last cell is set to the last cell first: with the largest n, an int could overflow.
   const double last = static_cast<double>(n) - 1.0;
   int i = static_cast<int>((guess < last ? guess : last) + 1.0) - 1;
   if (value < edge(origin, resolution, i)) {
@@ -34,7 +34,7 @@ struct Between {
   double t;
 };
 
-// `value` is inside the extent. Constant over the outer half cells.
+// For a `value` inside the extent. Constant over the outer half cells.
 Between between(double origin, double resolution, int n, double value) noexcept {
   const double f = (value - origin) / resolution;
   if (!(f > 0.0)) return {0, 0, 0.0};
@@ -63,8 +63,8 @@ Status validate(const GridView& grid) noexcept {
   const Status geometry = validate_geometry(grid);
   if (geometry != Status::kOk) return geometry;
 
-  // A comparison with NaN is false, so the largest magnitude passes over unknown cells and stays
-  // negative without a known one. Sixteen lanes without a branch, so that compilers vectorise.
+  // A comparison with NaN is false: unknown cells do not change the largest magnitude, which stays negative
+  // if no cell is known. Sixteen lanes without a branch, so that compilers vectorise the loop.
   constexpr int kLanes = 16;
   float largest[kLanes];
   for (float& lane : largest) lane = -1.0f;

@@ -8,7 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-// The hot loops rest on these being inlined, whatever the optimisation level guesses.
+// The speed of the inner loops depends on inlining, whatever the compiler's heuristics choose.
 #if defined(__GNUC__)
 #define MLNAV_INLINE inline __attribute__((always_inline))
 #else
@@ -43,9 +43,9 @@ MLNAV_INLINE double smallest(Pair a) noexcept {
   return _mm_cvtsd_f64(_mm_min_sd(a.v, _mm_unpackhi_pd(a.v, a.v)));
 }
 
-// floor(x) where 1 <= x < 2^20, except that a whole x may give x - 1; both as float64 and, in the low
-// 32 bits of `shifted`, as an integer. Adding 2^52 - 1/2 leaves no room for a fraction, and float64
-// conversions, several times slower, are spared.
+// floor(x) for 1 <= x < 2^20, except that a whole x may give x - 1; as float64 and, in the low 32 bits of
+// `shifted`, as an integer. Adding 2^52 - 1/2 rounds the fraction away, without a conversion of float64,
+// which is several times slower.
 struct Floor {
   Pair shifted;  // floor + 2^52
   Pair value;

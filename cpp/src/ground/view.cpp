@@ -12,14 +12,15 @@ double smaller(double a, double b) noexcept { return a < b ? a : b; }
 double larger(double a, double b) noexcept { return a > b ? a : b; }
 double mix(double a, double b, double t) noexcept { return a + t * (b - a); }
 
-// A walk over the map along one of its axes. Lengths are in cells, `way` is the horizontal one from the eye;
-// patch i lies between the centres of cells i and i + 1. Patches -1 and n - 1 are the level outer half cells.
+// A traversal of the map along one of its axes. Lengths are in cells; `way` is the horizontal distance from
+// the eye. Patch i lies between the centres of cells i and i + 1. Patches -1 and n - 1 are the outer half
+// cells, where the height is constant.
 class Axis {
  public:
   Axis(double eye_m, double origin_m, double resolution_m, int cells, double direction) noexcept
       : eye_((eye_m - origin_m) / resolution_m), direction_(direction), cells_(cells) {}
 
-  // Cuts [*enter, *leave] to the way over the map's extent along this axis.
+  // Clips [*enter, *leave] to the part that is over the map's extent along this axis.
   void cut(double* enter, double* leave) const noexcept {
     const double lo = -0.5 - eye_;
     const double hi = static_cast<double>(cells_) - 0.5 - eye_;
@@ -65,12 +66,12 @@ class Axis {
   int patch_ = 0;
 };
 
-// The first zero in [0, 1] of the parabola through f0 < 0 at 0 and f1 at 1 with `bend` before its square;
-// negative where there is none.
+// The first zero in [0, 1] of the parabola through f0 < 0 at 0 and f1 at 1, with coefficient `bend` of its
+// square; negative if there is none.
 double first_zero(double f0, double f1, double bend) noexcept {
   const double rise = f1 - f0 - bend;
   const bool ends_above = f1 >= 0.0;
-  if (!ends_above && !(rise > 0.0 && rise < -2.0 * bend)) return -1.0;  // it has no top in between
+  if (!ends_above && !(rise > 0.0 && rise < -2.0 * bend)) return -1.0;  // no maximum in between
   const double discriminant = rise * rise - 4.0 * bend * f0;
   if (!ends_above && discriminant < 0.0) return -1.0;
   return smaller(-2.0 * f0 / (rise + std::sqrt(larger(0.0, discriminant))), 1.0);
@@ -79,7 +80,7 @@ double first_zero(double f0, double f1, double bend) noexcept {
 // The rays of one azimuth, the lowest first.
 struct Fan {
   const double* slope;    // rise over run
-  const double* stretch;  // way along the ray over horizontal way
+  const double* stretch;  // length along the ray per horizontal length
   std::size_t count;
   double range_min_m;
   double range_max_m;
@@ -101,7 +102,7 @@ void cast_fan(const GridView& grid, const Viewpoint& eye, SinCos azimuth, const 
 
   std::size_t ray = 0;  // the lowest that is still above the ground
   bool known = false;
-  double far = 0.0;  // height above the eye where the last patch ended, if known
+  double far = 0.0;  // height above the eye at the end of the last patch, if known
   while (ray < fan.count && way < leave) {
     const double next = smaller(leave, smaller(x.next(), y.next()));
     if (next > way) {
@@ -122,14 +123,14 @@ void cast_fan(const GridView& grid, const Viewpoint& eye, SinCos azimuth, const 
         const double bend = twist * (x1 - x0) * (y1 - y0);
         const double near_m = way * res;
         const double far_m = next * res;
-        if (!known) {  // rays that met ground nobody knows
+        if (!known) {  // these rays met unknown ground
           while (ray < fan.count && near >= fan.slope[ray] * near_m) ++ray;
           known = true;
         }
         for (; ray < fan.count; ++ray) {
           const double slope = fan.slope[ray];
           const double zero = first_zero(near - slope * near_m, far - slope * far_m, bend);
-          if (zero < 0.0) break;  // and all higher rays pass above, too
+          if (zero < 0.0) break;  // all higher rays pass above as well
           const double range = (near_m + zero * (far_m - near_m)) * fan.stretch[ray];
           if (range >= fan.range_min_m && range <= fan.range_max_m) {
             range_m[ray] = static_cast<float>(range);

@@ -12,7 +12,7 @@ namespace {
 constexpr double kHuge = std::numeric_limits<double>::max();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Fewest samples over `length`, odd, no further apart than kWheelSample_m.
+// The smallest odd number of samples over `length` that are at most kWheelSample_m apart.
 int odd_samples(double length_m) noexcept {
   const int intervals = static_cast<int>(std::ceil(length_m / kWheelSample_m - 1e-9));
   const int even = intervals + intervals % 2;
@@ -29,22 +29,23 @@ void symmetric_offsets(double half_length_m, int n, double* offsets_m) noexcept 
   offsets_m[middle] = 0.0;
 }
 
-// The sample lattice laid over the map, in grid units, counted from the corner of a square window of
-// cells around the wheel's centre. Sample (i, j) is at
+// The sample lattice over the map, in grid units from the corner of a square window of cells around the
+// wheel's centre. Sample (i, j) is at
 //
 //   ((start + u[i] * cos) + side[i] * -sin) + v[j] * -sin    along the map's x,
 //   ((start + u[i] * sin) + side[i] * cos) + v[j] * cos      along its y,
 //
-// with side = drop * sin(lean), and v taken times cos(lean); start is the centre's place, sin and cos count
-// in cells. `reach` depends on footprint and resolution alone, and keeps every sample at 1 or above.
+// with side = drop * sin(lean), and v multiplied by cos(lean); start is the place of the centre, and sin and
+// cos are in cells per metre. `reach` depends on footprint and resolution alone, and keeps every sample at 1
+// or above.
 //
-// Heights are taken above a plane through the centre that leans as the axle does,
+// Heights are taken above a plane through the centre that leans like the axle,
 //
 //   z - v sin(lean) + drop cos(lean) - r  =  (z - offset across * tan(lean)) - (r - drop / cos(lean)),
 //
-// so that rows, which lie across, can be judged by their highest cell whatever the lean. Interpolation keeps
-// planes as they are: the plane is taken off the cells. These expressions and the interpolation `mix` are
-// the definition of H to the bit.
+// so that rows, which lie across, can be bounded by their highest cell at any lean. Interpolation reproduces
+// planes, so the plane can be subtracted from the cells. These expressions and the interpolation `mix` define
+// H to the bit.
 struct Lattice {
   static constexpr int kPairs = (WheelFootprint::kMaxAcross + 1) / 2;
   static constexpr int kRowPairs = (WheelFootprint::kMaxAlong + 1) / 2;
@@ -59,7 +60,7 @@ struct Lattice {
   int pairs;  // of samples across; the last sample is repeated to fill the last pair
   alignas(16) double across_x[2 * kPairs];
   alignas(16) double across_y[2 * kPairs];
-  alignas(16) double row_x[2 * kRowPairs];  // rows, filled up likewise
+  alignas(16) double row_x[2 * kRowPairs];  // rows; the last one is repeated likewise
   alignas(16) double row_y[2 * kRowPairs];
   alignas(16) double lift[2 * kRowPairs];  // r - drop / cos(lean)
   int first_x, last_x;                     // window cells that hold samples
@@ -71,11 +72,11 @@ struct Lattice {
   }
 };
 
-// The lower of the two cells that a sample at x lies between: floor, or one less where x is whole
+// The lower of the two cells that a sample at x lies between: floor(x), or one less if x is whole
 // (then that cell has no weight). See floor_of.
 int cell_below(double x) noexcept { return static_cast<int>((x + (kShift - 0.5)) - kShift); }
 
-// Leans beyond are no wheel's, and would let the plane grow without bounds.
+// No wheel leans further, and the plane would become too steep.
 constexpr double kLeastCosLean = 0.1;
 
 // False when a sample lies outside the map's extent.
@@ -86,7 +87,7 @@ bool lay(const GridView& grid, const WheelFootprint& footprint, double x_m, doub
   const double grid_y = (y_m - grid.origin_y_m) * per_cell;
   const double end_x = static_cast<double>(grid.nx) - 0.5;
   const double end_y = static_cast<double>(grid.ny) - 0.5;
-  // The centre lies between samples. NaN fails.
+  // The centre is the mean of samples, so it must be inside too. NaN fails.
   if (!(grid_x >= -0.5 && grid_x < end_x && grid_y >= -0.5 && grid_y < end_y)) return false;
   if (!(lean.cos >= kLeastCosLean)) return false;
   const int center_x = static_cast<int>(grid_x + 1.0) - 1;
@@ -129,7 +130,7 @@ bool lay(const GridView& grid, const WheelFootprint& footprint, double x_m, doub
     most_y = larger(most_y, y);
   }
 
-  // Sums are monotone in each term, rounding included: these bound every sample, exactly.
+  // Sums are monotone in each term, including rounding, so these bound every sample exactly.
   const double ax = lattice->across_x[0], bx = lattice->across_x[m - 1];
   const double ay = lattice->across_y[0], by = lattice->across_y[m - 1];
   const double lo_x = smallest(least_x) + (ax < bx ? ax : bx);
@@ -138,8 +139,8 @@ bool lay(const GridView& grid, const WheelFootprint& footprint, double x_m, doub
   const double hi_y = largest(most_y) + (ay < by ? by : ay);
   if (!(lo_x + lattice->cell_x >= -0.5 && hi_x + lattice->cell_x < end_x)) return false;
   if (!(lo_y + lattice->cell_y >= -0.5 && hi_y + lattice->cell_y < end_y)) return false;
-  // Only a heading or lean that is no sine and cosine could leave the window; memory must not depend on
-  // it.
+  // Samples leave the window only if heading or lean are not a sine and cosine. Memory safety must not depend
+  // on that.
   const double window = 2.0 * static_cast<double>(reach) + 1.0;
   if (!(lo_x >= 0.75 && hi_x < window && lo_y >= 0.75 && hi_y < window)) return false;
   lattice->reach = reach;
@@ -152,7 +153,7 @@ bool lay(const GridView& grid, const WheelFootprint& footprint, double x_m, doub
 
 double mix(double a, double b, double t) noexcept { return a + t * (b - a); }
 
-// mix where the end without weight need not be known.
+// The same as mix, but an end without weight may be unknown.
 double mix_known(double a, double b, double t) noexcept {
   if (t == 0.0) return a;
   if (t == 1.0 && !(a == a)) return b;
@@ -161,7 +162,7 @@ double mix_known(double a, double b, double t) noexcept {
 
 int clamped(int i, int n) noexcept { return i < 0 ? 0 : (i < n ? i : n - 1); }
 
-// Height of the sample at (x, y) in the window above the leaning plane, any case: map borders, unknown
+// Height of the sample at (x, y) in the window above the leaning plane, in all cases: map borders, unknown
 // cells, fine grids.
 double sample(const GridView& grid, const Lattice& lattice, double x, double y) noexcept {
   const int ix = cell_below(x);
@@ -203,11 +204,11 @@ WheelContact contact_any(const GridView& grid, const WheelFootprint& footprint,
   return {Status::kOk, height + 0.0, lowest + 0.0, highest + 0.0};
 }
 
-// The window's cells that samples lie between, in columns [first_x, end_x), at least four, above the
-// leaning plane.
+// The cells of the window that samples lie between, in columns [first_x, end_x), at least four, as heights
+// above the leaning plane.
 struct Patch {
   static constexpr int kStride = 32;
-  static constexpr int kMaxReach = 13;  // cells 0 to 2 * reach + 1, rounded up to a group of four
+  static constexpr int kMaxReach = 13;  // cells 0 to 2 * reach + 1, up to a multiple of four
 
   bool any_nan;
   double highest;
@@ -215,7 +216,7 @@ struct Patch {
   float border[kStride * kStride];
 };
 
-// The cells of a window at the map's border, replicated: `width` a row, `height` rows.
+// The cells of a window at the map's border, which is replicated: `height` rows of `width`.
 void replicate_border(const GridView& grid, int x0, int y0, int width, int height,
                       float* border) noexcept {
   for (int i = 0; i < height; ++i) {
@@ -295,7 +296,7 @@ MLNAV_INLINE Pair sample_pair(const Patch& patch, Pair x, Pair y) noexcept {
   return low + ty * (high - low);
 }
 
-// Every sample; `nan` tells whether one came out as NaN.
+// The highest of all samples; `nan` is set if one is NaN.
 template <bool kLookForNan>
 WheelContact contact_fast(const WheelFootprint& footprint, const Lattice& lattice,
                           const Patch& patch, NanScan* nan) noexcept {
@@ -326,7 +327,7 @@ WheelContact contact_on(const GridView& grid, const WheelFootprint& footprint,
   NanScan nan;
   if (!patch.any_nan) return contact_fast<false>(footprint, lattice, patch, &nan);
   const WheelContact contact = contact_fast<true>(footprint, lattice, patch, &nan);
-  // NaN times a weight of zero is NaN as well: the slow path tells them apart.
+  // NaN may come from an unknown cell with weight zero: the slow path decides.
   return nan.any() ? contact_any(grid, footprint, lattice) : contact;
 }
 
@@ -379,10 +380,10 @@ WheelHeight wheel_height(const GridView& grid, const WheelFootprint& footprint, 
     return {contact.status, contact.height_m};
   }
 
-  // Rows in the order of their lift, from the axle's outwards. Interpolation does not rise above the
-  // highest cell it reads, rounding apart (below 1e-10 m for heights up to kMaxHeight_m). So once
-  // the patch's highest cell cannot win, no row that is left can; and a row whose own cells cannot
-  // win is skipped.
+  // Rows in the order of their lift, from the axle outwards. An interpolated height is at most the highest
+  // cell it reads, except for rounding (below 1e-10 m for heights up to kMaxHeight_m). So when the patch's
+  // highest cell cannot be the maximum any more, no remaining row can, and a row whose own cells cannot be
+  // the maximum is skipped.
   constexpr double kRounding_m = 1e-9;
   const double limit = patch.highest + kRounding_m;
   const int middle = footprint.along / 2;

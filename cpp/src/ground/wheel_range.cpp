@@ -12,25 +12,27 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 double larger(double a, double b) noexcept { return a > b ? a : b; }
 double smaller(double a, double b) noexcept { return a < b ? a : b; }
 
-// The footprint over the map in cells, at the centre of the play: sample (i, j) at row[i] + v[j] * across.
+// The footprint over the map, in cells, at the centre of the play: sample (i, j) is at row[i] + v[j] *
+// across.
 struct Placement {
   const GridView* grid;
   double foot_x, foot_y;
   double sin, cos;  // of the heading, in cells per metre
   double across_x, across_y;
   double plane_x,
-      plane_y;            // rise, per cell, of a plane through the foot: cells are judged above it
-  double half_x, half_y;  // how far the foot can be from its place
-  double lo_x, hi_x;      // what all samples can reach
+      plane_y;            // rise per cell of a plane through the foot; heights are bounded above it
+  double half_x, half_y;  // how far the foot can be from its centre place
+  double lo_x, hi_x;      // extent of all samples over the play
   double lo_y, hi_y;
   bool inside;  // every cell that can be read is a cell of the map
   double row_x[WheelFootprint::kMaxAlong];
   double row_y[WheelFootprint::kMaxAlong];
-  double wide_x[WheelFootprint::kMaxAlong];  // how far a sample of the row can be from its place
+  // How far a sample of each row can be from its centre place.
+  double wide_x[WheelFootprint::kMaxAlong];
   double wide_y[WheelFootprint::kMaxAlong];
 
   double z(int ix, int iy) const noexcept {
-    if (!inside) {  // replicated borders keep the outermost half cell constant
+    if (!inside) {  // the border is replicated: the outermost half cell is constant
       ix = ix < 0 ? 0 : (ix < grid->nx ? ix : grid->nx - 1);
       iy = iy < 0 ? 0 : (iy < grid->ny ? iy : grid->ny - 1);
     }
@@ -38,12 +40,12 @@ struct Placement {
   }
 };
 
-// Floor of x > -1 (samples lie inside the extent). The sum may round up to a whole number: the place
+// floor(x) for x > -1 (samples lie inside the extent). The sum may round up to a whole number; the position
 // within the cell is then negative by less than 1e-8, which kRangeRounding_m covers.
 int floor_cell(double x) noexcept { return static_cast<int>(x + 1.0) - 1; }
 
-// What changes of second order in the lean are at most: no point of the wheel's lower half is farther than
-// `size` from the middle of its axle or from its foot, so none's second derivative by the lean is larger.
+// Bound of the changes of second order in the lean. No point of the wheel's lower half is farther than `size`
+// from the middle of its axle or from its foot, so its second derivative by the lean is at most `size`.
 double second_order_m(const WheelFootprint& footprint, double half_lean_rad) noexcept {
   const double r = footprint.radius_m;
   const double v = footprint.v_m[footprint.across - 1];
@@ -51,7 +53,7 @@ double second_order_m(const WheelFootprint& footprint, double half_lean_rad) noe
   return 0.5 * size * half_lean_rad * half_lean_rad;
 }
 
-// `plane` is the lean of the plane that cells are judged above. False where a sample can leave the map.
+// `plane` is the lean of the plane above which heights are bounded. False if a sample can leave the map.
 bool place(const GridView& grid, const WheelFootprint& footprint, double x_m, double y_m,
            SinCos heading, SinCos lean, const WheelPlay& play, SinCos plane,
            Placement* out) noexcept {
@@ -63,7 +65,7 @@ bool place(const GridView& grid, const WheelFootprint& footprint, double x_m, do
   out->cos = heading.cos * per_cell;
   out->foot_x = (x_m - grid.origin_x_m) * per_cell - r * lean.sin * out->sin;
   out->foot_y = (y_m - grid.origin_y_m) * per_cell + r * lean.sin * out->cos;
-  // The foot is a sample. NaN, which the comparisons below let pass, fails.
+  // The foot is a sample. This also rejects NaN, which the comparisons below would accept.
   if (!(out->foot_x >= -0.5 && out->foot_y >= -0.5)) return false;
   out->across_x = -out->sin * lean.cos;
   out->across_y = out->cos * lean.cos;
@@ -82,7 +84,7 @@ bool place(const GridView& grid, const WheelFootprint& footprint, double x_m, do
     const double side = -above * lean.sin;
     const double x = out->foot_x + footprint.u_m[i] * out->cos - side * out->sin;
     const double y = out->foot_y + footprint.u_m[i] * out->sin + side * out->cos;
-    // Leaning moves a sample across, beside what it moves the foot.
+    // A change of lean moves a sample across, relative to the foot.
     const double shift_m = (above * lean.cos + v * std::fabs(lean.sin)) * play.lean_rad + second;
     const double wide_x = out->half_x + std::fabs(out->sin) * shift_m;
     const double wide_y = out->half_y + std::fabs(out->cos) * shift_m;
@@ -114,16 +116,16 @@ double height_at(const Placement& at, double x, double y) noexcept {
   return low + ty * (high - low);
 }
 
-// One sample: its height at the centre, and the range of the ground's gradient (rise per cell) wherever
-// it can be, as middle and half width.
+// One sample: its height at the centre, and the range of the ground's gradient (rise per cell) over all its
+// places, as middle and half-width.
 struct Sample {
   double height_m;
   double slope_x, spread_x;
   double slope_y, spread_y;
 };
 
-// Bilinear ground has, within a cell, a gradient along x that is linear in y and the other way round;
-// over several cells the hull of theirs. NaN corners make NaN.
+// Within a cell of bilinear ground, the gradient along x is linear in y, and that along y is linear in x;
+// over several cells their hull is taken. NaN corners give NaN.
 Sample sample_at(const Placement& at, const WheelFootprint& footprint, int i, int j) noexcept {
   const double x = at.row_x[i] + footprint.v_m[j] * at.across_x;
   const double y = at.row_y[i] + footprint.v_m[j] * at.across_y;
@@ -175,8 +177,8 @@ Sample sample_at(const Placement& at, const WheelFootprint& footprint, int i, in
   return s;
 }
 
-// Lowest and highest, above the plane, of the cells that samples between (lo_x, lo_y) and (hi_x, hi_y) read;
-// infinite where one is unknown.
+// Lowest and highest height above the plane of the cells that samples between (lo_x, lo_y) and (hi_x, hi_y)
+// read; infinite if one is unknown.
 struct CellRange {
   double lo, hi;
 };
@@ -191,7 +193,7 @@ CellRange cells_between(const Placement& at, double lo_x, double hi_x, double lo
     for (int ix = first_x; ix <= last_x; ++ix) {
       const double z = at.z(ix, iy) - plane;
       plane += at.plane_x;
-      if (std::isnan(z)) return {-kInfinity, kInfinity};  // the samples will tell
+      if (std::isnan(z)) return {-kInfinity, kInfinity};  // the samples decide
       range.lo = z < range.lo ? z : range.lo;
       range.hi = z > range.hi ? z : range.hi;
     }
@@ -209,18 +211,18 @@ CellRange cells_of_row(const Placement& at, const WheelFootprint& footprint, int
 
 }  // namespace
 
-// For a sample (u, v) that drops s below the axle, with delta = phi - phi_c and up to second order in it:
+// For a sample (u, v) at s below the axle, with delta = phi - phi_c and up to second order in it:
 //
 //   offset across from the foot:  v cos(phi) - (r - s) sin(phi)   = that at the centre + rate delta,
 //     rate = -v sin(phi_c) - (r - s) cos(phi_c)
 //   rim above the ground there:   -v sin(phi) + s cos(phi) - r    = that at the centre + climb delta,
 //     climb = -v cos(phi_c) - s sin(phi_c)
 //
-// So its rim rises by  gradient . (b - b_c) + (gradient_across rate + climb) delta,  the gradient being the
-// ground's somewhere between the sample's two places.
+// So its height changes by  gradient . (b - b_c) + (gradient_across rate + climb) delta,  where the gradient
+// is that of the ground somewhere between the sample's two places.
 //
-// Rows are judged by their highest cell above a plane that leans as the wheel does, on which all of a row
-// is alike. With t = tan(phi_c) a rim is above its cells' highest by no more than
+// Rows are bounded by their highest cell above a plane that leans like the wheel, on which all samples of a
+// row are equal. With t = tan(phi_c) a rim is above the highest of its cells by at most
 //
 //   t (b - b_c) across - lift + sway,   lift = r - (s - r sin(phi_c)^2) / cos(phi_c),
 //   sway = |-v / cos(phi_c) - r sin(phi_c)| |delta| and second order.
@@ -250,11 +252,11 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
     return height_at(at, at.row_x[i] + v * at.across_x, at.row_y[i] + v * at.across_y) -
            v * lean.sin + (footprint.drop_m[i] * lean.cos - r);
   };
-  // No sample of the row is higher, less `sway`, wherever it is.
+  // Upper bound of every sample of the row over the play, without `sway`.
   double highest[WheelFootprint::kMaxAlong];
   const double highest_cell = cells_between(at, at.lo_x, at.hi_x, at.lo_y, at.hi_y).hi;
-  // First the sample that carries the wheel at the centre: rows from the axle outwards, those that
-  // cannot hold it skipped.
+  // 1. The sample that carries the wheel at the centre: rows from the axle outwards, except those that cannot
+  // hold it.
   const double margin = 2.0 * (play.x_m + play.y_m + sway);
   double best = -kInfinity;
   int carrier_i = middle;
@@ -262,8 +264,8 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
   for (int k = 0; k < footprint.along; ++k) {
     const int i = middle + (k % 2 == 0 ? -(k / 2) : (k + 1) / 2);
     const double lift = r - (footprint.drop_m[i] - r * lean.sin * lean.sin) * per_cos;
-    // By all cells first, then, if that does not settle it, by the row's own. The margin keeps rows that
-    // the second pass may need after all from being judged by the coarse bound.
+    // The bound by all cells first; if that does not exclude the row, the bound by its own cells. The margin
+    // keeps rows that the second pass may need from having only the coarse bound.
     highest[i] = highest_cell - lift;
     if (highest[i] <= best - margin) continue;
     highest[i] = cells_of_row(at, footprint, i).hi - lift;
@@ -289,7 +291,7 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
   const auto climb = [&](int i, int j) {
     return -footprint.v_m[j] * lean.cos - footprint.drop_m[i] * lean.sin;
   };
-  // Rise with the lean: the chord's, over the carrier's row, where samples take over from each other.
+  // 2. Slope by the lean: that of the chord over the carrier's row, where one sample takes over from another.
   double left = -kInfinity;
   double right = -kInfinity;
   for (int j = 0; j <= last; ++j) {
@@ -301,8 +303,8 @@ WheelRange wheel_range(const GridView& grid, const WheelFootprint& footprint, do
   }
   const double slope_lean = half_lean > 0.0 ? (left - right) / (2.0 * half_lean) : 0.0;
 
-  // Then the residual about that plane. H falls no lower below it than the carrier's own sample does;
-  // a row that stays below that wherever the wheel stands cannot matter.
+  // 3. The residual about that trend. H is at least the carrier's own sample; a row that stays below that
+  // over the whole play has no effect.
   const auto spread_of = [&](const Sample& s, double rate, double climb_of) {
     const double across = s.slope_y * at.cos - s.slope_x * at.sin;
     const double spread_across = s.spread_x * abs_sin + s.spread_y * abs_cos;
@@ -363,7 +365,7 @@ double relief_bound_m(const GridView& grid, const WheelFootprint& footprint, dou
     for (int j = 0; j < footprint.across; ++j) {
       const Sample s = sample_at(at, footprint, i, j);
       if (std::isnan(s.height_m)) return kInfinity;
-      // Wherever it is, the sample's height stays within this of its height at the centre.
+      // Over the whole play the sample's height stays within this of its height at the centre.
       const double spread = (std::fabs(s.slope_x) + s.spread_x) * at.wide_x[i] +
                             (std::fabs(s.slope_y) + s.spread_y) * at.wide_y[i];
       lowest = s.height_m - spread < lowest ? s.height_m - spread : lowest;

@@ -375,8 +375,8 @@ float EnavPlanner::path_cost_from(const Branch& end, int second_arc, double firs
   return static_cast<float>(cost);
 }
 
-// Failures since the ranking may have raised the price along the path. A path that holds a failed pose stays as it
-// is: it is dropped at once.
+// Failures since the ranking may have raised the price along the path. A path that holds a failed pose stays
+// as it is: it is dropped at once.
 bool EnavPlanner::refresh_cost(int path) noexcept {
   if (!work_.spend(path_length(turn_of(path)) + 2 * tree_.poses_per_arc())) return false;
   std::int32_t ids[PlanResult::kMaxPathPoses];
@@ -472,10 +472,10 @@ Verdict EnavPlanner::path_verdict(int path) const noexcept {
   return open ? Verdict::kNotEvaluated : Verdict::kPassed;
 }
 
-// Length of arc that has to be seen, in commitments: this one and the next. A rover that had seen no more than it
-// drives would drive up to a hole and be unable to leave. With 1, a quarter of the traverses with stereo ended so (20 of
-// 80); with 2, fewer (6 of 160); 3 takes half as many evaluations again. It counts after a turn too: a rover that
-// turned towards ground it cannot enter would turn back, for ever.
+// Length of arc that has to be seen, in commitments: this one and the next. A rover that had seen no more
+// than it drives would drive up to a hole and be unable to leave. With 1, a quarter of the traverses with
+// stereo ended so (20 of 80); with 2, fewer (6 of 160); 3 takes half as many evaluations again. It counts
+// after a turn too: a rover that turned towards ground it cannot enter would turn back, for ever.
 constexpr double kSeenCommitments = 2.0;
 
 int EnavPlanner::needed_poses(int path, int count) const noexcept {

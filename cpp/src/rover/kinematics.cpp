@@ -16,9 +16,9 @@ Linkage::Linkage(const RoverGeometry& geometry) noexcept : g(geometry) {
   front_from_bogie_cos = dx / rocker_base_m;
   front_from_bogie_rad = det_asin(front_from_bogie_sin);
 
-  // How much of the pivot's rise each wheel's rise makes, at rest: the virtual work of three wheels on
-  // a rigid two-lever chain. The roll arm is the mean half track weighted with it (1.10 m for the
-  // Perseverance-class default; the pivots' own half track of 0.80 m would overstate roll 1.38x).
+  // Rise of the pivot per rise of each wheel, at rest: virtual work of three wheels on a rigid two-lever
+  // chain. The roll arm is the mean half track with these weights (1.10 m for the Perseverance-class default;
+  // the half track of the pivots themselves, 0.80 m, would overstate roll by a factor of 1.38).
   const double front = (g.rocker_pivot_x_m - g.bogie_pivot_x_m) / dx;
   const double middle = (1.0 - front) * (g.bogie_pivot_x_m - g.rear_x_m) / bogie_base_m;
   const double rear = 1.0 - front - middle;
@@ -30,15 +30,15 @@ namespace {
 constexpr int kMaxRollSteps = 24;
 constexpr int kMaxHalvings = 8;
 constexpr double kPivotTolerance_m = 1e-12;
-constexpr double kSteepest = 0.95;  // sine of the roll at which no rover stands any more
+constexpr double kSteepest = 0.95;  // sine of the largest roll: a rover falls over before
 
 }  // namespace
 
 Status solve_chain(const Linkage& k, const double heights_m[kWheels], ChainState<double>* state,
                    WheelPositions<double>* positions) noexcept {
   const RoverGeometry& g = k.g;
-  // Heights about their own mean: the chain divides absolute heights by cos(roll), which would cost
-  // digits far from the datum.
+  // Heights relative to their mean: the chain divides heights by cos(roll), which would lose digits far from
+  // the datum.
   double mean = 0.0;
   for (int i = 0; i < kWheels; ++i) mean += heights_m[i];
   mean /= kWheels;
@@ -46,8 +46,8 @@ Status solve_chain(const Linkage& k, const double heights_m[kWheels], ChainState
   for (int i = 0; i < kWheels; ++i) h[i] = heights_m[i] - mean;
   if (!std::isfinite(mean)) return Status::kOutOfMechanicalRange;
 
-  // First guess: the roll of the plane that fits the six heights best across the rover. (Starting level
-  // would put a strongly rolled rover beyond its linkage at once.)
+  // First guess: the roll of the plane of best fit to the six heights. (A level start would put a strongly
+  // rolled rover beyond the range of its linkage.)
   const double y[kWheels] = {g.front_y_m,  g.middle_y_m,  g.rear_y_m,
                              -g.front_y_m, -g.middle_y_m, -g.rear_y_m};
   double moment = 0.0;
@@ -67,7 +67,7 @@ Status solve_chain(const Linkage& k, const double heights_m[kWheels], ChainState
     cos_roll = std::sqrt(1.0 - sine * sine);
     return solve_sides(k, h, sin_roll, cos_roll, &left, &right);
   };
-  // Far-turned bogies can put the guess beyond the linkage while the solution is not.
+  // With strongly turned bogies the guess can be beyond the range of the linkage while the solution is not.
   bool started = false;
   for (const double scale : {1.0, 0.8, 1.2, 0.5, 1.5}) {
     started = solve_at(scale * guess);
@@ -75,8 +75,8 @@ Status solve_chain(const Linkage& k, const double heights_m[kWheels], ChainState
   }
   if (!started) return Status::kOutOfMechanicalRange;
 
-  // Secant in sin(roll) on the difference of the pivots' heights. Its slope is close to -2 arm, which
-  // starts the iteration and takes over whenever the secant's own is not to be trusted.
+  // Secant iteration in sin(roll) on the difference of the pivots' heights. Its slope is close to -2 arm,
+  // which is used for the first step and whenever the secant's slope is unreliable.
   double gap = left.pivot_z_m - right.pivot_z_m;
   double slope = -2.0 * k.roll_arm_m;
   bool converged = std::fabs(gap) < kPivotTolerance_m;
@@ -93,7 +93,7 @@ Status solve_chain(const Linkage& k, const double heights_m[kWheels], ChainState
     const double plain = -2.0 * k.roll_arm_m / (cos_roll * cos_roll);
     slope = secant < 0.25 * plain && secant > 4.0 * plain ? secant : plain;
     gap = new_gap;
-    // Below a few ulp of sin(roll) nothing moves any more.
+    // Steps of a few ulp of sin(roll) change nothing.
     converged = std::fabs(gap) < kPivotTolerance_m;
   }
   if (!converged) return Status::kNotConverged;
@@ -120,7 +120,7 @@ Status solve_chain(const Linkage& k, const double heights_m[kWheels], ChainState
 }
 
 double tilt_rad(const ChainState<double>& state) noexcept {
-  // acos loses half its digits near zero: go through the horizontal part of the body's z axis,
+  // acos loses half its digits near zero, so the horizontal part of the body's z axis is used,
   // (-sin pitch, -cos pitch sin roll).
   const double along = state.sin_pitch;
   const double across = state.cos_pitch * state.sin_roll;

@@ -27,15 +27,16 @@ WheelPlan wheel_plan(const RoverGeometry& g) noexcept {
 void wheel_steering(const RoverGeometry& geometry, double curvature_per_m,
                     SinCos steering[kWheels]) noexcept {
   const WheelPlan plan = wheel_plan(geometry);
-  // Within a micrometre of turning about the middle; beyond, squares would overflow and steer nowhere.
+  // A radius below a micrometre counts as that: the squares below would overflow, and the wheels would have
+  // no heading.
   const bool in_place = std::fabs(curvature_per_m) > 1e6;
   for (int i = 0; i < kWheels; ++i) {
     steering[i] = {0.0, 1.0};
     if (plan.x_m[i] == 0.0 || curvature_per_m == 0.0) continue;
-    // Velocity of the wheel's place in the rover frame, turning about (0, 1 / curvature).
+    // Velocity of the wheel in the rover frame, for a rotation about (0, 1 / curvature).
     const double forward = in_place ? -plan.y_m[i] : 1.0 - curvature_per_m * plan.y_m[i];
     const double left = in_place ? plan.x_m[i] : curvature_per_m * plan.x_m[i];
-    // A wheel that would roll backwards steers the other way round: within +-90 deg.
+    // A wheel that would roll backwards is steered the opposite way, within +-90 deg.
     const double scale = (forward < 0.0 ? -1.0 : 1.0) / std::sqrt(forward * forward + left * left);
     steering[i] = {left * scale, forward * scale};
   }

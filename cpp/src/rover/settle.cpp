@@ -11,7 +11,7 @@ Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noex
 
 namespace {
 
-// How the six wheels stand on the ground.
+// Headings and leans of the six wheels on the ground.
 struct Wheels {
   SinCos rover_heading;
   SinCos steering[kWheels];
@@ -35,7 +35,7 @@ struct Wheels {
                pose.y_m + forward_m[i] * s + left_m[i] * c};
     }
   }
-  // False where one leans too far.
+  // False if one leans too far.
   bool tilt(double sin_roll, double cos_roll, const double sin_link[kWheels]) noexcept {
     for (int i = 0; i < kWheels; ++i) {
       const double sin = sin_lean(steering[i], sin_roll, cos_roll, sin_link[i]);
@@ -46,7 +46,8 @@ struct Wheels {
   }
 };
 
-// Leans of wheels on the plane that fits the ground below the nominal ones best; level where it is unknown.
+// Leans of the wheels on the plane of best fit to the ground under the nominal positions; level if that is
+// unknown.
 void tilt_with_ground(const GridView& grid, const WheelPlan& plan, Wheels* wheels) noexcept {
   double mean_x = 0.0;
   for (const double x : plan.x_m) mean_x += x / kWheels;
@@ -61,7 +62,7 @@ void tilt_with_ground(const GridView& grid, const WheelPlan& plan, Wheels* wheel
     across += y * z;
     across_inertia += y * y;
   }
-  // Roll and pitch of a rover that lies on the plane (tan(roll) and tan(pitch) / cos(roll) are its slopes).
+  // Roll and pitch of a rover on the plane (tan(roll) and tan(pitch) / cos(roll) are its slopes).
   const double tan_roll = across / across_inertia;
   const double cos_roll = 1.0 / std::sqrt(1.0 + tan_roll * tan_roll);
   const double tan_pitch = along / along_inertia * cos_roll;
@@ -72,7 +73,7 @@ void tilt_with_ground(const GridView& grid, const WheelPlan& plan, Wheels* wheel
   }
 }
 
-// H at all six wheels; the worst fault of any.
+// H at all six wheels; the worst fault of all.
 Status look_up(const GridView& grid, const WheelFootprint& footprint, const Wheels& wheels,
                double heights_m[kWheels]) noexcept {
   Status worst = Status::kOk;
@@ -88,7 +89,7 @@ Status look_up(const GridView& grid, const WheelFootprint& footprint, const Whee
   return worst;
 }
 
-// Height span under each wheel; the largest is returned. The wheels were looked up there a moment ago: no
+// Height span under each wheel; returns the largest. H was just evaluated at these places, so there are no
 // faults.
 double relief(const GridView& grid, const WheelFootprint& footprint, const Wheels& wheels,
               double relief_m[kWheels]) noexcept {
@@ -102,11 +103,11 @@ double relief(const GridView& grid, const WheelFootprint& footprint, const Wheel
   return largest;
 }
 
-// Anderson acceleration of depth two: H is close to linear in the wheels' places, so the last three steps tell
-// where the iteration is heading. Falls back on the plain step where they tell nothing.
+// Anderson acceleration of depth two: H is close to linear in the wheels' places, so the last three steps
+// predict the limit of the iteration. It falls back on the plain step if they are degenerate.
 class Accelerator {
  public:
-  // The next guess after h, at which the ground was found at `found`.
+  // The next guess after h, where the ground was found at heights `found`.
   void step(const double found[kWheels], double h[kWheels]) noexcept {
     double f[kWheels];
     for (int i = 0; i < kWheels; ++i) f[i] = found[i] - h[i];
@@ -197,8 +198,8 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
   }
   Wheels wheels(pose.heading_rad, steering);
 
-  // Fixed-point steps contract by 0.1-0.3 on ordinary ground. Among sharp rocks they can cycle;
-  // averaging ever more strongly with the last guess breaks the cycles.
+  // Fixed-point steps contract by 0.1-0.3 on ordinary ground. Among sharp rocks they can cycle; stronger and
+  // stronger averaging with the last guess breaks the cycles.
   constexpr int kFullSteps = 24;
   double damping = 1.0;
   double last_residual = INFINITY;
@@ -224,7 +225,7 @@ SettledState settle(const GridView& grid, const SettleModel& model, const Pose2&
       out.relief_max_m = relief(grid, model.footprint, wheels, out.relief_m);
       return out;
     }
-    // Each stage twice as long as the one before, since it moves half as far a step.
+    // Each stage is twice as long as the one before, since its steps are half as long.
     if (step == kFullSteps || step == 2 * kFullSteps || step == 4 * kFullSteps) damping *= 0.5;
     if (step < kFullSteps) {
       if (out.residual_m > last_residual) accelerator.forget();
@@ -270,7 +271,8 @@ Clearance pan_clearance(const GridView& grid, const RoverGeometry& g, const Pose
   const double plane_dx = slope_forward * c - slope_left * n;
   const double plane_dy = slope_forward * n + slope_left * c;
 
-  // Widen by one cell (and what was asked for) each way: every cell whose bilinear support reaches under the pan.
+  // Widen by one cell (and what was asked for) each way: every cell whose bilinear support reaches under the
+  // pan.
   const double res = grid.resolution_m;
   const double rim = res + widen_m;
   const double x_reach = xh + rim * (std::fabs(x_dx) + std::fabs(x_dy));
@@ -286,7 +288,7 @@ Clearance pan_clearance(const GridView& grid, const RoverGeometry& g, const Pose
   Clearance out;
   const double first_row = std::ceil((pose.y_m + dy_center - dy_half - grid.origin_y_m) / res);
   const double last_row = std::floor((pose.y_m + dy_center + dy_half - grid.origin_y_m) / res);
-  // The pan must lie inside the map; the rim of one cell may stick out.
+  // The pan must lie inside the map; the rim of one cell may be outside.
   double lowest = INFINITY;
   bool unknown = false;
   bool outside = false;

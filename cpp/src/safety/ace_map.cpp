@@ -5,7 +5,7 @@
 namespace mlnav {
 namespace {
 
-constexpr int kBlock = 64;        // cells of a row handled together: all filters stay in L1
+constexpr int kBlock = 64;        // cells of a row per pass: all filters stay in the L1 cache
 constexpr int kMaxRuns = 512;     // rows of the six wheel boxes together
 constexpr int kMaxRunCells = 64;  // two overlapping runs of 32
 
@@ -33,8 +33,8 @@ Status AceMapper::init(std::size_t max_map_cells, Arena* arena) noexcept {
   return Status::kOk;
 }
 
-// Unknown cells become +inf in the maxima, where any run over them shows, and +inf in the minima,
-// where they must not hide the lowest known cell.
+// Unknown cells become +inf: in the maxima, so that any run over them is +inf; in the minima, so that they do
+// not hide the lowest known cell.
 void AceMapper::build_runs(const GridView& map) noexcept {
   const std::size_t cells = map.cells();
   for (std::size_t i = 0; i < cells; ++i) {
@@ -68,7 +68,7 @@ Status AceMapper::compute(const FixedBoxChecker& checker, int bins,
   if (cells > max_map_cells_) return Status::kMapTooLarge;
   if (reasons.size < static_cast<std::size_t>(bins) * cells) return Status::kOutputTooSmall;
   if (2.0 * (checker.half_length_cells_ + checker.half_width_cells_) > kMaxRunCells) {
-    return Status::kMapBadResolution;  // boxes of more cells than the runs can cover
+    return Status::kMapBadResolution;  // the boxes have more cells than the runs can cover
   }
   build_runs(map);
 

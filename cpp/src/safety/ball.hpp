@@ -1,6 +1,6 @@
-// Middle and radius: every value within r of m. Rounding of m and r is not tracked operation by
-// operation; whoever concludes from a Ball widens once, by kWiden (docs/verified_ace.md bounds what can
-// have accumulated).
+// Midpoint-radius intervals: all values within r of m. Rounding of m and r is not tracked in each operation.
+// Code that uses the result as a bound widens it once, by kWiden (docs/verified_ace.md bounds the accumulated
+// rounding).
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ inline Ball operator*(Ball a, Ball b) noexcept {
   return {a.m * b.m, std::fabs(a.m) * b.r + a.r * std::fabs(b.m) + a.r * b.r};
 }
 
-// Sine and cosine of every angle within `half` of the one given, by Taylor's theorem.
+// Sine and cosine of all angles within `half` of the given one, by Taylor's theorem.
 struct BallSinCos {
   Ball sin, cos;
 };
@@ -30,8 +30,7 @@ inline BallSinCos ball_sincos(double sin, double cos, double half) noexcept {
   return {{sin, std::fabs(cos) * half + second}, {cos, std::fabs(sin) * half + second}};
 }
 
-// 1 / cos of an angle within +-90 deg whose sine is given: 1 / sqrt(1 - x^2), by the mean value
-// theorem.
+// 1 / cos of an angle within +-90 deg, from its sine: 1 / sqrt(1 - x^2), by the mean value theorem.
 inline double secant_of_sine(double x) noexcept { return 1.0 / std::sqrt(1.0 - x * x); }
 inline Ball secant_of_sine(Ball x) noexcept {
   const double farthest = std::fabs(x.m) + x.r;

@@ -9,17 +9,17 @@
 namespace mlnav {
 namespace {
 
-// A cell centre on the edge of a box belongs to it, whichever way its coordinates were rounded.
+// A cell centre on the edge of a box belongs to it, however its coordinates were rounded.
 constexpr double kEdgeCells = 1.0 / 65536.0;
-// Half of the diagonal of a cell: a box at least this large holds a cell centre wherever it is.
+// Half of the diagonal of a cell: a box of at least this half-size always holds a cell centre.
 constexpr double kMinHalfCells = 0.7072;
-// Sub-cell steps of a pose: coarse enough to absorb rounding, so that a pose means the same cells on
-// every map that holds it.
+// Sub-cell steps of a pose. They are coarse enough to absorb rounding, so that a pose has the same cells on
+// every map that contains it.
 constexpr double kSubCells = 1048576.0;  // 2^20
 
 constexpr double kUnknownClearance = -std::numeric_limits<double>::infinity();
 
-// Cells that a row's two vectors of four may reach beyond its first.
+// Cells that the two vectors of four read from the first of a row.
 constexpr std::size_t kReadAhead = 8;
 
 double larger(double a, double b) noexcept { return a > b ? a : b; }
@@ -92,8 +92,9 @@ Status FixedBoxChecker::set_map(const GridView& map) noexcept {
   row_cells_max_ = 1 + fast_floor(2.0 * std::sqrt(half_length_cells_ * half_length_cells_ +
                                                   half_width_cells_ * half_width_cells_));
 
-  // Sliding maximum over blocks of (2 radius + 1) cells, rows then columns; a window of w cells is two
-  // overlapping runs of the largest power of two in it. Cells whose block leaves the map keep +inf.
+  // Sliding maximum over blocks of (2 radius + 1) cells, along rows and then columns. A window of w cells is
+  // two overlapping runs whose length is the largest power of two in w. Cells whose block leaves the map keep
+  // +inf.
   const int nx = map.nx;
   const int ny = map.ny;
   const std::size_t cells = map.cells();
@@ -151,7 +152,7 @@ bool FixedBoxChecker::locate(const Stance& stance, CellPose* cell_pose,
   const double gy = std::floor((pose.y_m - map_.origin_y_m) * cells_per_m_ * kSubCells + 0.5);
   const double x = gx / kSubCells;
   const double y = gy / kSubCells;
-  // Compared as doubles first: a pose far away must not overflow an int.
+  // Compared as doubles first, so that a pose far away does not overflow an int.
   const bool inside = x >= reach_cells_ && x <= map_.nx - 1 - reach_cells_ && y >= reach_cells_ &&
                       y <= map_.ny - 1 - reach_cells_;
   if (!inside) {
@@ -169,8 +170,8 @@ bool FixedBoxChecker::locate(const Stance& stance, CellPose* cell_pose,
 }
 
 FixedBoxChecker::BoxShape FixedBoxChecker::box_shape(double sin, double cos) const noexcept {
-  // |dx cos + dy sin| <= half_length and |-dx sin + dy cos| <= half_width, solved for dx. Near the axes
-  // one of the two bounds nothing; kEdgeCells keeps it from cutting at the corners.
+  // |dx cos + dy sin| <= half_length and |-dx sin + dy cos| <= half_width, solved for dx. Near the axes one
+  // of the two is no bound; kEdgeCells keeps it from cutting off the corners.
   constexpr double kLeast = 1.0 / 1048576.0;
   const double c = std::fabs(cos) > kLeast ? cos : std::copysign(kLeast, cos);
   const double s = std::fabs(sin) > kLeast ? sin : std::copysign(kLeast, sin);
@@ -190,7 +191,7 @@ FixedBoxChecker::BoxShape FixedBoxChecker::box_shape(double sin, double cos) con
 
 namespace {
 
-// Row lengths 0 to 8: which of eight lanes lie beyond.
+// For row lengths 0 to 8: which of eight lanes are beyond the end.
 constexpr std::uint32_t kOff = 0xFFFFFFFFU;
 alignas(16) constexpr std::uint32_t kBeyond[9][8] = {
     {kOff, kOff, kOff, kOff, kOff, kOff, kOff, kOff},
@@ -213,8 +214,8 @@ bool FixedBoxChecker::read_boxes(const CellPose& pose, WheelBoxes* boxes) const 
   const bool narrow = row_cells_max_ <= 8;
   float highest = -INFINITY;
   for (int wheel = 0; wheel < kWheels; ++wheel) {
-    // Rows differ in length by a cell or two at random: two vectors for every row, with the lanes
-    // beyond its end blotted out, beat a loop whose end the processor cannot foresee.
+    // Rows differ in length by a cell or two at random. Two vectors for every row, with the lanes beyond its
+    // end masked to NaN, are faster than a loop whose end the processor cannot predict.
     Quad lo = all_four(INFINITY);
     Quad hi = all_four(-INFINITY);
     if (narrow) {
@@ -276,11 +277,11 @@ Reasons FixedBoxChecker::check_relief(const WheelBoxes& boxes) const noexcept {
   return relief > model_.limits.wheel_drop_max_m ? Reasons{kRelief} : Reasons{0};
 }
 
-// False where a corner of the boxes is beyond the linkage.
+// False if a corner of the boxes is beyond the range of the linkage.
 bool FixedBoxChecker::bound_attitude(const WheelBoxes& boxes, Attitude* out) const noexcept {
-  // Each output of a side is monotone in each of its wheels' heights, so that three pairs of corners of
-  // (front, middle, rear) hold all extremes. Lanes: left, right at the highest, left, right at the
-  // lowest. Heights are taken about one of them, where float32 keeps 0.1 um.
+  // Each output of a side is monotone in each of its wheels' heights, so three pairs of corners of (front,
+  // middle, rear) contain all extremes. Lanes: left and right at the highest, left and right at the lowest.
+  // Heights are relative to one of them, so that float32 resolves 0.1 um.
   const float datum = boxes.lo_m[kMiddleLeft];
   const auto lo = [&](int wheel) { return boxes.lo_m[wheel] - datum; };
   const auto hi = [&](int wheel) { return boxes.hi_m[wheel] - datum; };
@@ -419,7 +420,7 @@ FixedBoxChecker::PanBounds FixedBoxChecker::bound_pan(const Attitude& a) const n
   return pan;
 }
 
-// kUnknownClearance where a cell under the pan is unknown: its block's maximum is +inf.
+// kUnknownClearance if a cell under the pan is unknown: the maximum of its block is +inf.
 double FixedBoxChecker::clearance_m(const PanBounds& pan, const PanelCells& cells,
                                     const CellPose& pose) const noexcept {
   const float* ground = block_max_ + (static_cast<std::ptrdiff_t>(pose.iy) * map_.nx + pose.ix);
@@ -434,7 +435,7 @@ double FixedBoxChecker::clearance_m(const PanBounds& pan, const PanelCells& cell
   return lowest;
 }
 
-// The verdict on known boxes, stage by stage, cheapest first; stops at the first that fails.
+// The verdict for known boxes, in stages, the cheapest first; stops at the first that fails.
 Reasons FixedBoxChecker::judge_boxes(const WheelBoxes& boxes, const PanelCells* panels,
                                      const CellPose& at) const noexcept {
   Reasons reasons = check_relief(boxes);

@@ -1,18 +1,18 @@
-// Parts of FixedBoxChecker that the dense mapper shares with it.
+// Parts of FixedBoxChecker that it shares with the dense mapper.
 #pragma once
 
 #include "mlnav/safety/fixed_box.hpp"
 
 namespace mlnav {
 
-// Valid for |x| < 2^20, to 2^-32: truncation after a shift that makes everything positive.
+// For |x| < 2^20, to 2^-32: truncation after an offset that makes all values positive.
 inline int fast_floor(double x) noexcept {
   constexpr int kShift = 1 << 20;
   return static_cast<int>(x + static_cast<double>(kShift)) - kShift;
 }
 inline int fast_ceil(double x) noexcept { return -fast_floor(-x); }
 
-// Columns of a box's rows are found in integers, units of 2^-32 cells: a few cycles a row.
+// Columns of a box's rows, in integers (units of 2^-32 cells): a few cycles per row.
 inline constexpr double kFixedOne = 4294967296.0;
 inline std::int64_t to_fixed(double x) noexcept { return static_cast<std::int64_t>(x * kFixedOne); }
 inline int fixed_floor(std::int64_t x) noexcept { return static_cast<int>(x >> 32); }
@@ -20,8 +20,8 @@ inline int fixed_ceil(std::int64_t x) noexcept {
   return static_cast<int>((x + ((std::int64_t{1} << 32) - 1)) >> 32);
 }
 
-// The same number of rows for each box of a pose, so that the processor foresees the loop's end: the last
-// one can lie beyond the box, with first > last.
+// All boxes of a pose have the same number of rows, so that the processor predicts the end of the loop. The
+// last row can lie beyond the box, with first > last.
 template <typename Visit>
 void FixedBoxChecker::visit_box(const CellPose& pose, const BoxShape& shape, int wheel,
                                 Visit&& visit) const {

@@ -55,9 +55,9 @@ double ProbabilisticChecker::probability_outside(const Bounds& state, double lea
                  1.0);
 }
 
-// cos(tilt) = cos(roll) cos(pitch): at each angle of one, the limit leaves the other an interval about zero.
-// Trapezoidal rule over the one that is nearer to zero, along which that interval changes least: error below
-// 2e-4 where neither width is beyond 1.7 times the other.
+// cos(tilt) = cos(roll) cos(pitch): for each value of one angle, the limit leaves an interval about zero for
+// the other. Trapezoidal rule over the angle whose mean is nearer to zero, along which that interval changes
+// least. The error is below 2e-4 if neither width is more than 1.7 times the other.
 double ProbabilisticChecker::probability_tilted(const Bounds& roll,
                                                 const Bounds& pitch) const noexcept {
   const bool over_roll = std::fabs(roll.lo + roll.hi) < std::fabs(pitch.lo + pitch.hi);

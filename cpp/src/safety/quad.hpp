@@ -104,7 +104,7 @@ MLNAV_INLINE float smallest(Quad a) noexcept {
 
 #endif
 
-// The chain's constants are float64.
+// The constants of the chain are float64.
 MLNAV_INLINE Quad operator+(Quad a, double b) noexcept {
   return a + all_four(static_cast<float>(b));
 }

@@ -13,21 +13,21 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Beyond a limit by this much, the state on the heights under the nominal wheels is not worth settling, and
-// the settled one not worth certifying.
-constexpr double kHopeless_rad[2] = {4 * kDeg, 0.1 * kDeg};
-constexpr double kHopelessClearance_m[2] = {0.05, 0.01};
-constexpr double kHopelessRelief_m = 0.002;
-// Far more than settling's tolerance of 1e-6 m makes of any angle (rad) or height (m).
+// How far beyond a limit a state may be and still be worth settling [0] (the state on the heights under the
+// nominal wheels), and worth certifying [1] (the settled state).
+constexpr double kRejectBeyond_rad[2] = {4 * kDeg, 0.1 * kDeg};
+constexpr double kRejectClearance_m[2] = {0.05, 0.01};
+constexpr double kRejectRelief_m = 0.002;
+// An error of settling's tolerance (1e-6 m) changes every angle (rad) and height (m) by far less than this.
 constexpr double kSettledWithin = 2e-5;
-// Largest box worth trying: beyond, a pose is as good as unknown.
+// Largest half-widths of a box that is worth trying.
 constexpr double kMaxHalf_rad = 0.1;
 constexpr double kMaxHalf_m = 0.3;
-// How far a wheel may lean for each metre that it may move, in the ranges of H that a box is tried in: with the
-// roll and, if it is steered, with its link.
+// Lean [rad] per metre of motion for which H is bounded about a wheel: with the roll, and for a steered wheel
+// with its link.
 constexpr double kLeanPerReach[2] = {0.5, 1.2};
 
-// Inverse by Gauss-Jordan with row pivots; false where a pivot all but vanishes.
+// Inverse by Gauss-Jordan with row pivots; false where a pivot is nearly zero.
 bool invert(double a[kN][kN], double inverse[kN][kN]) noexcept {
   for (int i = 0; i < kN; ++i) {
     for (int j = 0; j < kN; ++j) inverse[i][j] = i == j ? 1.0 : 0.0;
@@ -63,8 +63,8 @@ bool invert(double a[kN][kN], double inverse[kN][kN]) noexcept {
   return true;
 }
 
-// Largest |x| of a Ball.
-double most(Ball b) noexcept { return std::fabs(b.m) + b.r; }
+// Magnitude of an interval: its largest |x|.
+double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 
 }  // namespace
 
@@ -87,9 +87,9 @@ Status VerifiedChecker::set_map(const GridView& map) noexcept {
   return status;
 }
 
-// Reasons to give up on a state that is only a guess.
-unsigned VerifiedChecker::hopeless(const ChainState<double>& state,
-                                   double beyond_rad) const noexcept {
+// Limits that a state is beyond by more than `beyond_rad`.
+unsigned VerifiedChecker::reasons_beyond_limits(const ChainState<double>& state,
+                                                double beyond_rad) const noexcept {
   const SafetyLimits& l = model_.limits;
   unsigned reasons = 0;
   if (tilt_rad(state) > l.tilt_max_rad + beyond_rad) reasons |= kTilt;
@@ -103,13 +103,12 @@ unsigned VerifiedChecker::hopeless(const ChainState<double>& state,
   return reasons;
 }
 
-// The state that settling finds from the nominal wheels; false, with reasons, where it is plain already that
-// the pose cannot pass. Rejecting is always safe.
+// The centre of the first box: the state that settling finds from the nominal wheels. False, with reasons,
+// where the pose clearly cannot pass. Rejecting is always safe.
 //
-// The proof needs no more than a point close to a settled state. It is taken where settling ends all the same:
-// among rocks a pose can have several settled states, and one that nothing settles to would be a poor thing
-// to certify.
-bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
+// The proof needs only some point close to a settled state. Where settling ends is used because a pose among
+// rocks can have several settled states, and one that nothing settles to is of no use.
+bool VerifiedChecker::find_centre(Work* work, const Stance& stance) const noexcept {
   work->pose = stance.pose;
   work->heading = det_sincos(stance.pose.heading_rad);
   wheel_steering(model_.geometry, stance.curvature_per_m, work->steering);
@@ -119,7 +118,7 @@ bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
   work->report.lookups += kN;
   if (work->reasons != 0) return false;
 
-  // On the heights under the nominal wheels: cheap, and often enough.
+  // The state on the heights under the nominal wheels is cheap, and often enough to reject the pose.
   ChainState<double> first{};
   if (solve_chain(settle_.linkage, h, &first, nullptr) != Status::kOk) {
     work->reasons |= kMechanical;
@@ -128,11 +127,11 @@ bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
   const auto spare_clearance = [&](const ChainState<double>& state) {
     const Clearance clearance = pan_clearance(map_, model_.geometry, work->pose, state);
     return clearance.status == Status::kOk ? clearance.clearance_m - model_.limits.clearance_min_m
-                                           : kInfinity;  // judge_box() will see
+                                           : kInfinity;  // judge_box() decides
   };
-  work->reasons |= hopeless(first, kHopeless_rad[0]);
+  work->reasons |= reasons_beyond_limits(first, kRejectBeyond_rad[0]);
   const double spare = spare_clearance(first);
-  if (spare < -kHopelessClearance_m[0]) work->reasons |= kClearance;
+  if (spare < -kRejectClearance_m[0]) work->reasons |= kClearance;
   if (work->reasons != 0 && !work->everything) return false;
 
   const SettledState settled = settle(map_, settle_, stance, h);
@@ -141,11 +140,9 @@ bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
     work->reasons |= reason_of(settled.status);
     return false;
   }
-  work->reasons |= hopeless(settled.state, kHopeless_rad[1]);
-  if (settled.relief_max_m > model_.limits.relief_max_m + kHopelessRelief_m)
-    work->reasons |= kRelief;
-  if (spare < kHopelessClearance_m[0] &&
-      spare_clearance(settled.state) < -kHopelessClearance_m[1]) {
+  work->reasons |= reasons_beyond_limits(settled.state, kRejectBeyond_rad[1]);
+  if (settled.relief_max_m > model_.limits.relief_max_m + kRejectRelief_m) work->reasons |= kRelief;
+  if (spare < kRejectClearance_m[0] && spare_clearance(settled.state) < -kRejectClearance_m[1]) {
     work->reasons |= kClearance;
   }
   if (work->reasons != 0 && !work->everything) return false;
@@ -159,8 +156,8 @@ bool VerifiedChecker::guess(Work* work, const Stance& stance) const noexcept {
   return true;
 }
 
-// Sine and cosine of the centre's angles.
-void VerifiedChecker::turn(Work* work) const noexcept {
+// Sines and cosines of the centre's angles.
+void VerifiedChecker::set_angles(Work* work) const noexcept {
   const double* const q = work->q;
   const double rocker[2] = {q[kPitch] + q[kDifferentialState], q[kPitch] - q[kDifferentialState]};
   const SinCos roll = det_sincos(q[kRoll]);
@@ -179,9 +176,9 @@ void VerifiedChecker::turn(Work* work) const noexcept {
   }
 }
 
-// The axles over the box work->half about the centre, and how far each wheel can be from its centre place and
-// lean in it (mean value theorem). False for a box too large to say anything.
-bool VerifiedChecker::move(Work* work, Reach* reach) const noexcept {
+// The axles over the box of half-widths work->half about the centre, and how far each wheel can be from its
+// centre place and lean in it (mean value theorem). False for a box that is too large.
+bool VerifiedChecker::bound_motion(Work* work, Reach* reach) const noexcept {
   const double* const half = work->half;
   bool small = half[kHeight] <= kMaxHalf_m;
   for (int j = 0; j < kHeight; ++j) small &= half[j] <= kMaxHalf_rad;
@@ -205,14 +202,14 @@ bool VerifiedChecker::move(Work* work, Reach* reach) const noexcept {
   }
   place_axles(model_.geometry, work->steering, balls, &work->box);
   for (int i = 0; i < kN; ++i) {
-    if (!(most(work->box.sin_lean[i]) < kSteepestSinLean)) return false;
+    if (!(magnitude(work->box.sin_lean[i]) < kSteepestSinLean)) return false;
     double forward = 0.0;
     double left = 0.0;
     double lean = 0.0;
     for (int j = 0; j < kN; ++j) {
-      forward += most(work->box.d_forward[i][j]) * half[j];
-      left += most(work->box.d_left[i][j]) * half[j];
-      lean += most(work->box.d_lean[i][j]) * half[j];
+      forward += magnitude(work->box.d_forward[i][j]) * half[j];
+      left += magnitude(work->box.d_left[i][j]) * half[j];
+      lean += magnitude(work->box.d_lean[i][j]) * half[j];
     }
     reach->forward[i] = forward * kWiden + kAbsolute;
     reach->left[i] = left * kWiden + kAbsolute;
@@ -221,8 +218,9 @@ bool VerifiedChecker::move(Work* work, Reach* reach) const noexcept {
   return true;
 }
 
-// H about each wheel within work->reach: the slope of G, its inverse Y, and the constant part of
-// T(q) - q, which is shift +- base. False with reasons, or where G has no usable inverse.
+// H about each wheel within work->reach gives the slope of G, its inverse Y, and the part of T(q) - q that
+// does not depend on q: newton_step +- residual_half. False, with reasons, where H is not known; false where
+// the slope has no usable inverse.
 bool VerifiedChecker::linearize(Work* work) const noexcept {
   ++work->report.inner_steps;
   Axles<double> axles;
@@ -254,17 +252,17 @@ bool VerifiedChecker::linearize(Work* work) const noexcept {
   }
   if (!invert(jacobian, work->y)) return false;
   for (int j = 0; j < kN; ++j) {
-    work->shift[j] = work->base[j] = 0.0;
+    work->newton_step[j] = work->residual_half[j] = 0.0;
     for (int i = 0; i < kN; ++i) {
-      work->shift[j] -= work->y[j][i] * gap[i];
-      work->base[j] += std::fabs(work->y[j][i]) * spread[i];
+      work->newton_step[j] -= work->y[j][i] * gap[i];
+      work->residual_half[j] += std::fabs(work->y[j][i]) * spread[i];
     }
   }
   return true;
 }
 
-// (I - Y J) over the box times the box: what T(q) - q adds to shift +- base.
-void VerifiedChecker::drift(const Work& work, double out[kStates]) const noexcept {
+// |I - Y J(Q)| times the half-widths of Q: the last term of Krawczyk's operator.
+void VerifiedChecker::interval_remainder(const Work& work, double out[kStates]) const noexcept {
   for (int j = 0; j < kN; ++j) out[j] = 0.0;
   for (int k = 0; k < kN; ++k) {
     Ball column[kN];
@@ -276,15 +274,17 @@ void VerifiedChecker::drift(const Work& work, double out[kStates]) const noexcep
     for (int j = 0; j < kN; ++j) {
       Ball e{j == k ? 1.0 : 0.0, 0.0};
       for (int i = 0; i < kN; ++i) e = e - work.y[j][i] * column[i];
-      out[j] += most(e) * work.half[k];
+      out[j] += magnitude(e) * work.half[k];
     }
   }
 }
 
-// One box about the centre work->q: where T sends it, work->shift +- work->image_half. H is taken within `reach`, and
-// the box lets wheels' heights differ by at least `enclosed_m` where it can. False where nothing can be said.
-bool VerifiedChecker::enclose(Work* work, double reach, double enclosed_m) const noexcept {
-  turn(work);
+// Krawczyk's image of a box about the centre work->q: work->newton_step +- work->image_half about it. H is
+// bounded within `reach` of each wheel. The box is somewhat larger than its image should be, and lets wheel
+// heights differ by at least `enclosed_m` where the reach allows it. False where H is not known or the box is
+// too large.
+bool VerifiedChecker::krawczyk_image(Work* work, double reach, double enclosed_m) const noexcept {
+  set_angles(work);
   for (int i = 0; i < kN; ++i) {
     const SinCos& steered = work->steering[i];
     work->reach.forward[i] = work->reach.left[i] = reach;
@@ -295,49 +295,50 @@ bool VerifiedChecker::enclose(Work* work, double reach, double enclosed_m) const
   for (int j = 0; j < kN; ++j) {
     double sum = 0.0;
     for (int i = 0; i < kN; ++i) sum += std::fabs(work->y[j][i]);
-    work->half[j] =
-        larger((std::fabs(work->shift[j]) + work->base[j]) * 1.25 + 1e-7, sum * enclosed_m);
+    work->half[j] = larger((std::fabs(work->newton_step[j]) + work->residual_half[j]) * 1.25 + 1e-7,
+                           sum * enclosed_m);
   }
-  // H is known only within `reach`: a box that lets a wheel stand farther out is too large.
+  // H is bounded only within `reach`: a box in which a wheel moves farther is too large.
   Reach moves;
-  if (!move(work, &moves)) return false;
-  double share = work->beyond(moves);
+  if (!bound_motion(work, &moves)) return false;
+  double share = work->share_of_reach(moves);
   if (share > 1.0) {
     for (int j = 0; j < kN; ++j) work->half[j] *= 0.99 / share;
-    if (!move(work, &moves)) return false;
-    share = work->beyond(moves);
+    if (!bound_motion(work, &moves)) return false;
+    share = work->share_of_reach(moves);
   }
   if (!(share <= 1.0)) return false;
-  double drifts[kN];
-  drift(*work, drifts);
-  for (int j = 0; j < kN; ++j) work->image_half[j] = (work->base[j] + drifts[j]) * kWiden + 1e-12;
+  double remainder[kN];
+  interval_remainder(*work, remainder);
+  for (int j = 0; j < kN; ++j)
+    work->image_half[j] = (work->residual_half[j] + remainder[j]) * kWiden + 1e-12;
   return true;
 }
 
-// Finds a certified box. Every settled state in a box Q is a fixed point of T and lies in T(Q); if T(Q) lies
-// inside Q there is one. The first box is as large as config_.enclosed_m asks, so that its image bounds the
-// other settled states near by as well. Where that proves nothing, ever smaller boxes about an ever better
-// centre (H is smooth but at kinks, and the smaller a box, the fewer of them it holds) prove existence, and the
-// bounds are the hull of both.
+// Finds a certified box. Every settled state in a box Q is a fixed point of T and lies in its image; if the
+// image lies in the interior of Q, there is one. The first box is as large as config_.enclosed_m asks, so
+// that its image bounds the other settled states near by as well. If it fails, smaller boxes about a better
+// centre prove existence (H is smooth except at kinks, and a smaller box holds fewer of them); the bounds are
+// then the hull of both images.
 bool VerifiedChecker::certify(Work* work) const noexcept {
-  double first_lo[kN], first_hi[kN];  // settled states in the first box lie here
+  double first_lo[kN], first_hi[kN];  // image of the first box, cut to the box
   bool first_empty = true;
   double reach = 1.5 * config_.enclosed_m;
   for (int attempt = 0; attempt < config_.max_tries; ++attempt) {
-    if (!enclose(work, reach, attempt == 0 ? config_.enclosed_m : 0.0)) return false;
+    if (!krawczyk_image(work, reach, attempt == 0 ? config_.enclosed_m : 0.0)) return false;
     const double* const image_half = work->image_half;
-    bool inclusion = true;
+    bool contracts = true;
     bool empty = false;
     for (int j = 0; j < kN; ++j) {
-      inclusion &= std::fabs(work->shift[j]) + image_half[j] < work->half[j];
+      contracts &= std::fabs(work->newton_step[j]) + image_half[j] < work->half[j];
       if (attempt > 0) continue;
-      first_lo[j] = work->q[j] + larger(work->shift[j] - image_half[j], -work->half[j]);
-      first_hi[j] = work->q[j] + smaller(work->shift[j] + image_half[j], work->half[j]);
+      first_lo[j] = work->q[j] + larger(work->newton_step[j] - image_half[j], -work->half[j]);
+      first_hi[j] = work->q[j] + smaller(work->newton_step[j] + image_half[j], work->half[j]);
       empty |= first_lo[j] > first_hi[j];
     }
     if (attempt == 0) first_empty = empty;
-    for (int j = 0; j < kN; ++j) work->q[j] += work->shift[j];  // Newton's step
-    if (inclusion) {
+    for (int j = 0; j < kN; ++j) work->q[j] += work->newton_step[j];
+    if (contracts) {
       for (int j = 0; j < kN; ++j) {
         double lo = work->q[j] - image_half[j];
         double hi = work->q[j] + image_half[j];
@@ -347,10 +348,10 @@ bool VerifiedChecker::certify(Work* work) const noexcept {
         }
         work->q[j] = 0.5 * (lo + hi);
         work->half[j] = 0.5 * (hi - lo) * kWiden + 1e-12;
-        // Settling stops within its tolerance of the state it converges to.
-        inclusion &= std::fabs(work->settled[j] - work->q[j]) <= work->half[j] + kSettledWithin;
+        // The bounds must hold the state that settling ends in, up to its tolerance.
+        contracts &= std::fabs(work->settled[j] - work->q[j]) <= work->half[j] + kSettledWithin;
       }
-      return inclusion;
+      return contracts;
     }
     reach = larger(0.3 * reach, 1e-5);
   }
@@ -393,9 +394,10 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
   if (out.margin_differential_rad < 0.0) work->reasons |= kDifferential;
   if (work->reasons != 0 && !work->everything) return;
 
-  // Clearance: at the box's centre, less what the pan can move within the box. Its plane over (forward,
-  // left) is  z + zp sec(pitch) sec(roll) + forward tan(pitch) sec(roll) + left tan(roll)
-  // (pan_clearance): each coefficient is monotone in |angle|, so its range is at the ends.
+  // Clearance: that at the box's centre, less the most that the pan can move within the box. Its plane over
+  // (forward, left) is  z + zp sec(pitch) sec(roll) + forward tan(pitch) sec(roll) + left tan(roll)
+  // (pan_clearance). Each coefficient is monotone in |angle|, so its extremes are at the ends of the
+  // intervals.
   ChainState<double> center{};
   const SinCos roll = det_sincos(q[kRoll]);
   const SinCos pitch = det_sincos(q[kPitch]);
@@ -452,11 +454,11 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
 
   if (std::isfinite(l.relief_max_m) || work->everything) {
     double relief = 0.0;
-    turn(work);
+    set_angles(work);
     Axles<double> axles;
     place_axles(g, work->steering, work->turns, &axles);
     work->place(axles);
-    if (!move(work, &work->reach)) {
+    if (!bound_motion(work, &work->reach)) {
       work->reasons |= kNotCertified;
       return;
     }
@@ -478,7 +480,7 @@ AceReport VerifiedChecker::check(const Stance& stance, bool everything) const no
   AceReport& out = work.report;
   if (!stance_ok(stance)) {
     work.reasons = kBadPose;
-  } else if (guess(&work, stance)) {
+  } else if (find_centre(&work, stance)) {
     if (certify(&work)) {
       judge_box(&work);
     } else if (work.reasons == 0) {

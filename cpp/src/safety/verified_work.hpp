@@ -1,5 +1,5 @@
-// What `verified` works with: the rover's links with their derivatives, and the values of one pose. Apart from
-// verified.cpp so that tests can look at single boxes.
+// Internals of `verified`: the rover's links with their derivatives, and the values of one pose. They are not
+// in verified.cpp so that tests can examine single boxes.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@ namespace verified {
 constexpr int kN = 6;  // states and wheels alike
 enum State : int { kRoll, kPitch, kDifferentialState, kBogieLeft, kBogieRight, kHeight };
 
-// Every bound below is a sum of non-negative float64 terms, each of some thousand roundings at most:
-// relative error under 2^-40. `kAbsolute` covers what cancels: axle heights and places against H, whose
+// Every bound below is a sum of non-negative float64 terms with at most some thousand roundings each: its
+// relative error is below 2^-40. kAbsolute covers cancellation: axle heights and places against H, whose
 // values stay below kMaxHeight_m and kMaxOrigin_m.
 constexpr double kWiden = 1.0 + 1e-12;
 constexpr double kAbsolute = 1e-8;
@@ -132,7 +132,7 @@ struct VerifiedChecker::Work {
   Pose2 pose;
   SinCos heading;            // of the rover
   SinCos steering[kStates];  // of its wheels, against the rover
-  SinCos steered[kStates];   // their headings
+  SinCos steered[kStates];   // headings of the wheels
   bool everything = false;
   AceReport report;
   unsigned reasons = 0;
@@ -147,15 +147,16 @@ struct VerifiedChecker::Work {
   double slope_forward[kStates], slope_left[kStates];  // of H, heading frame
   double slope_lean[kStates];
   double y[kStates][kStates];
-  double shift[kStates], base[kStates];  // T(q) - q at the centre, and what the residuals of H add
-  double image_half[kStates];            // T(box) is within this of the centre + shift
+  double newton_step[kStates];    // -Y G(centre)
+  double residual_half[kStates];  // |Y| times the half-widths of the residuals of H
+  double image_half[kStates];     // the image of the box is within this of the centre + newton_step
 
   Point2 wheel(int i) const noexcept {
     return {pose.x_m + forward[i] * heading.cos - left[i] * heading.sin,
             pose.y_m + forward[i] * heading.sin + left[i] * heading.cos};
   }
-  // Half sides, along the world's axes, of a rectangle that holds wheel i's reach. The last terms:
-  // world coordinates are rounded, and so is the lean.
+  // Half sides, along the world's axes, of a rectangle that holds wheel i's reach. The last terms cover the
+  // rounding of world coordinates and of the lean.
   WheelPlay play(int i) const noexcept {
     const double c = std::fabs(heading.cos);
     const double s = std::fabs(heading.sin);
@@ -163,8 +164,8 @@ struct VerifiedChecker::Work {
             (reach.forward[i] * s + reach.left[i] * c) * verified::kWiden + verified::kAbsolute,
             reach.lean[i] + verified::kAbsolute};
   }
-  // The largest share of the reach that a wheel uses up.
-  double beyond(const Reach& moves) const noexcept {
+  // The largest ratio of a wheel's motion to its reach; above 1, H is not known everywhere it is needed.
+  double share_of_reach(const Reach& moves) const noexcept {
     double share = 0.0;
     for (int i = 0; i < kStates; ++i) {
       share = verified::larger(share, moves.forward[i] / reach.forward[i]);

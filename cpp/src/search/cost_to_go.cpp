@@ -12,8 +12,8 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kSqrt2 = 1.4142135623730951;
 
-// Indexed heap of four children a node: shallower than a binary one, and its children share a cache
-// line. Ordered by value, then by cell index.
+// Indexed 4-ary heap: shallower than a binary one, and the children of a node share a cache line. Ordered by
+// value, then by cell index.
 class Heap {
  public:
   Heap(const CostToGoScratch& scratch, const float* value) noexcept
@@ -21,7 +21,7 @@ class Heap {
 
   bool empty() const noexcept { return size_ == 0; }
 
-  // The cell is new, or its value has just been lowered.
+  // For a cell that is new, or whose value was just lowered.
   void push_or_lower(std::int32_t cell) noexcept {
     const std::uint64_t own = key(cell);
     std::int32_t place = position_[cell];
@@ -45,8 +45,8 @@ class Heap {
   }
 
  private:
-  // Value and cell index in one integer: the bits of floats that are not negative are in the order
-  // of their values. One comparison then, which compilers turn into a move instead of a branch.
+  // Value and cell index in one integer: the bits of non-negative floats are in the order of their values.
+  // That makes one comparison, which compilers turn into a conditional move instead of a branch.
   std::uint64_t key(std::int32_t cell) const noexcept {
     std::uint32_t bits;
     std::memcpy(&bits, value_ + cell, sizeof bits);
@@ -56,7 +56,7 @@ class Heap {
     heap_[place] = cell;
     position_[cell] = place;
   }
-  // Down from the top, which is free.
+  // Inserts a cell at the top, which is free, and moves it down.
   void sink(std::int32_t cell) noexcept {
     const std::uint64_t own = key(cell);
     std::int32_t place = 0;
@@ -90,8 +90,8 @@ class Heap {
   std::int32_t size_ = 0;
 };
 
-// Cost per metre with the extra one on top; infinite where either is, or where the cost is NaN. An
-// extra cost that is NaN or negative is none.
+// Cost per metre plus the extra cost; infinite if either is, or if the cost is NaN. An extra cost that is NaN
+// or negative counts as zero.
 struct CellCost {
   const float* base;
   const float* extra;
@@ -148,7 +148,7 @@ void solve_cost_to_go(const CoarseGrid& grid, const float* cost_per_m,
     scratch.position[i] = -1;
   }
 
-  // 1. Sources: the goal's cell, or the border where the goal lies beyond it.
+  // 1. Sources: the goal's cell, or the border if the goal is outside.
   Heap heap(scratch, cost_to_go);
   CellCost cost{cost_per_m, extra_cost_per_m, -1};
   CellIndex goal_index;
@@ -160,8 +160,8 @@ void solve_cost_to_go(const CoarseGrid& grid, const float* cost_per_m,
     seed_border(grid, cost, goal, outside_cost_per_m, cost_to_go, &heap);
   }
 
-  // 2. Cells leave the heap in the order of their cost and lower that of their neighbours. Costs are
-  // not negative, so one that has left is final.
+  // 2. Cells leave the heap in the order of their cost and lower that of their neighbours. Costs are not
+  // negative, so the value of a cell that has left is final.
   const double half_straight = 0.5 * grid.resolution_m;
   const double half_diagonal = half_straight * kSqrt2;
   float last = 0.0f;
@@ -208,7 +208,7 @@ double sample_cost_to_go(const CoarseGrid& grid, const float* cost_to_go, double
   };
   if (!(at(own.ix, own.iy) < kUnreachable)) return kUnreachable;
 
-  // Towards the neighbour on the point's side of the centre; the outer half cell has none.
+  // Interpolate towards the neighbours on the point's side of the centre; the outer half cell has none.
   const double fx = (x_m - grid.origin_x_m) / grid.resolution_m - static_cast<double>(own.ix);
   const double fy = (y_m - grid.origin_y_m) / grid.resolution_m - static_cast<double>(own.iy);
   const int jx = own.ix + (fx < 0.0 ? -1 : 1);

@@ -106,7 +106,8 @@ void Costs::add_visit_costs() noexcept {
 }
 
 // Per metre where the rover's origin has no room beside a zone. Cost-to-go then leads round gaps that are too
-// narrow. It is not infinite: cells are coarse, and a start, a goal or the only way may lie just beside a zone.
+// narrow. It is not infinite: cells are coarse, and a start, a goal or the only way may lie just beside a
+// zone.
 constexpr float kBesideZone_per_m = 20.0F;
 
 void Costs::add_zone_margin(const KeepOutMask& zones) noexcept {
@@ -116,7 +117,7 @@ void Costs::add_zone_margin(const KeepOutMask& zones) noexcept {
   const int k = config_.costmap.coarsening;
   const double radius = inscribed_m_ / grid.resolution_m;
   const int reach = static_cast<int>(std::min(radius, 1.0 * std::max(grid.nx, grid.ny)));
-  int last = -1;  // a coarse cell holds many cells: most of them are done already
+  int last = -1;  // a coarse cell holds many cells; its zone is spread once
   for (int iy = 0; iy < zones.ny; ++iy) {
     const std::uint8_t* const row = zones.cells + size_of(iy) * size_of(zones.nx);
     for (int ix = 0; ix < zones.nx; ++ix) {
@@ -169,8 +170,8 @@ void Costs::use_risk(const RiskView& risk) noexcept {
   for (int i = 0; i < cells; ++i) risk_cost_[i] *= weight;
 }
 
-// What failed for want of sight may be seen from elsewhere, and a zone's edge says nothing about the ground: those
-// failures are of this cycle alone.
+// What failed for want of sight may be seen from elsewhere, and a zone's edge says nothing about the ground:
+// those failures are of this cycle alone.
 void Costs::add_failure(const Pose2& pose, Reasons reasons) noexcept {
   if (has_risk_) raise_price(risk_, price_, pose, config_.risk.fail_price);
   if (config_.memory_failures == 0) return;
@@ -182,8 +183,8 @@ void Costs::add_failure(const Pose2& pose, Reasons reasons) noexcept {
 
 // ---- cost-to-go ----------------------------------------------------------------------------------
 
-// Ground beyond the map is taken to cost what the map costs on average. Were it cheaper, the nearest way off the
-// map would beat the way to the goal, and the more so the more risk or slope adds inside.
+// Ground beyond the map is taken to cost what the map costs on average. Were it cheaper, the nearest way off
+// the map would beat the way to the goal, and the more so the more risk or slope adds inside.
 double Costs::typical_cost_per_m() const noexcept {
   double sum = 0.0;
   int count = 0;

@@ -9,10 +9,10 @@
 namespace mlnav {
 namespace {
 
-// Against rounding, at coordinates of up to kMaxOrigin_m.
+// Covers rounding at coordinates of up to kMaxOrigin_m.
 constexpr double kSlack_m = 1e-6;
 
-// Where a rectangle meets a row of cells, from x lo to hi; lo > hi: nowhere. All in cells.
+// Intersection of a rectangle with a row of cells: x from lo to hi, empty if lo > hi. All in cells.
 struct RowSpan {
   double lo, hi;
 };
@@ -27,7 +27,7 @@ RowSpan row_span(const double (&x)[4], const double (&y)[4], double bottom, doub
     const int j = (i + 1) % 4;
     if (y[i] >= bottom && y[i] <= top) add(x[i]);
     for (const double level : {bottom, top}) {
-      // Strictly across; an end on the level is a corner within the row.
+      // Only edges that cross the level; an end on the level is a corner within the row.
       if ((y[i] < level) == (y[j] < level) || y[i] == level || y[j] == level) continue;
       add(x[i] + (x[j] - x[i]) * ((level - y[i]) / (y[j] - y[i])));
     }
@@ -50,9 +50,9 @@ RoverOutline rover_outline(const RoverModel& model) noexcept {
   const SafetyLimits& limits = model.limits;
   const Linkage linkage(g);
   const double r = g.wheel_radius_m;
-  // A wheel lies within this ball about its middle, however it is steered and leans.
+  // A wheel lies within this ball about its middle, at any steering angle and lean.
   const double ball = std::hypot(r, 0.5 * g.wheel_width_m);
-  // Middle wheels do not steer: their outer edges, which lean with the body, reach less far.
+  // Middle wheels do not steer: their outer edges lean with the body and reach less far.
   const double outer[3] = {g.front_y_m, g.middle_y_m + 0.5 * g.wheel_width_m, g.rear_y_m};
   const double across[3] = {ball, 0.0, ball};
   const double above[3] = {0.0, r, 0.0};
@@ -63,16 +63,16 @@ RoverOutline rover_outline(const RoverModel& model) noexcept {
     outline.rear_m = std::max(outline.rear_m, -along);
     outline.half_width_m = std::max(outline.half_width_m, aside);
   };
-  // What is smooth in an angle is looked at in steps of it, its limits among them.
+  // Functions that are smooth in an angle are evaluated at steps of it, including its limits.
   constexpr int kSteps = 8;
-  constexpr double kBetween_m = 0.005;  // what lies between two steps may reach this much further
+  constexpr double kBetween_m = 0.005;  // between two steps they can be larger by this much
   for (int i = -kSteps; i <= kSteps; ++i) {
     const double pitch = limits.tilt_max_rad * i / kSteps;
     const SinCos p = det_sincos(pitch);
-    // Tilt leaves room for a roll of at most this.
+    // The largest roll that the tilt limit allows at this pitch.
     const double cos_roll = std::min(1.0, cos_tilt / p.cos);
     const double sin_roll = std::sqrt(1.0 - cos_roll * cos_roll);
-    // Furthest that a point so far aside and so high comes to lie aside.
+    // The largest lateral distance of a point at this lateral distance and height in the body.
     const auto rolled = [cos_roll, sin_roll](double y, double z) {
       z = std::fabs(z);
       return z * cos_roll <= y * sin_roll ? std::hypot(y, z) : y * cos_roll + z * sin_roll;
@@ -108,7 +108,7 @@ RoverOutline rover_outline(const RoverModel& model) noexcept {
   return outline;
 }
 
-// A point (x, y) seen from the middle comes to (sin(a) / k + x cos(a) - y sin(a),
+// In the frame of the arc's middle, a point (x, y) of the rover is at (sin(a) / k + x cos(a) - y sin(a),
 // (1 - cos(a)) / k + x sin(a) + y cos(a)) with a = k s, |s| <= half the length.
 RoverOutline swept_by_arc(const RoverOutline& outline, double curvature_per_m,
                           double length_m) noexcept {

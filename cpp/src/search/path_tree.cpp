@@ -8,14 +8,14 @@ namespace {
 constexpr int kMaxPosesPerArc = 256;
 constexpr int kMaxSidePoses = PathTree::kMaxTurnPoses / 2;
 
-// Poses per arc, or 0 when the step does not divide the arc.
+// Poses per arc, or 0 if the step does not divide the arc.
 int steps_of(double length_m, double step_m) noexcept {
   const double steps = std::floor(length_m / step_m + 0.5);
   return std::fabs(steps * step_m - length_m) < 1e-9 ? static_cast<int>(steps) : 0;
 }
 
-// Every |angle| to check on one side (sign +-1), ascending: multiples of the step out to the widest
-// turn, each turn's end, and the angle at which a turn is committed. Returns how many.
+// Every |angle| to check on one side (sign +-1), ascending: multiples of the step up to the widest turn, the
+// end of each turn, and the angle to which a turn is committed. Returns their number.
 int collect_turn_angles(const PathTreeConfig& config, double commit_turn_rad, double sign,
                         double angles[kMaxSidePoses]) noexcept {
   double widest = 0.0;

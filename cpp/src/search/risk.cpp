@@ -6,7 +6,7 @@ namespace mlnav {
 namespace {
 
 float clamp_risk(float p) noexcept {
-  if (!(p > 0.0F)) return 0.0F;                             // NaN, -inf and negatives
+  if (!(p > 0.0F)) return 0.0F;                             // NaN, -inf and negative values
   if (p > kMaxRisk) return p < INFINITY ? kMaxRisk : 0.0F;  // +inf says nothing either
   return p;
 }
@@ -25,8 +25,8 @@ Fault validate(const RiskPricing& pricing) noexcept { return check_fields(pricin
 double risk_price(float p) noexcept { return -det_log(1.0 - static_cast<double>(clamp_risk(p))); }
 
 void price_risk(const RiskView& risk, float* price) noexcept {
-  // A logarithm per value would cost more than the rest of the cycle. A table with linear interpolation
-  // is within 0.2 % of it, which is far below what any heuristic knows.
+  // A logarithm per value would cost more than the rest of the cycle. A table with linear interpolation is
+  // within 0.2 % of it, far less than the error of any heuristic.
   constexpr int kSteps = 1024;
   float table[kSteps + 2];
   for (int i = 0; i <= kSteps; ++i) {
@@ -45,14 +45,14 @@ void price_risk(const RiskView& risk, float* price) noexcept {
 
 namespace {
 
-// Where in a price map a pose is: a cell, and the two headings beside its own.
+// The place of a pose in a price map: a cell in each of the two nearest heading bins.
 struct PricePlace {
-  std::size_t at[2];  // the same where there is one bin
-  double share;       // of the second
+  std::size_t at[2];  // equal if there is one bin
+  double share;       // weight of the second
 };
 
-// Ranking asks for some 50,000 prices a cycle. Truncation where nothing is negative does for floor(), which
-// is a call on processors of the plainest kind.
+// Ranking reads some 50,000 prices a cycle. For values that are not negative, truncation replaces floor(),
+// which is a function call on simple processors.
 bool place_of(const RiskView& risk, double x_m, double y_m, double heading_rad,
               PricePlace* place) noexcept {
   const double gx = (x_m - risk.origin_x_m) / risk.resolution_m + 0.5;
@@ -63,7 +63,7 @@ bool place_of(const RiskView& risk, double x_m, double y_m, double heading_rad,
   const std::size_t cell = static_cast<std::size_t>(static_cast<int>(gy)) * nx +
                            static_cast<std::size_t>(static_cast<int>(gx));
   const double turns = heading_rad * (0.5 / kPi);
-  if (!(turns > -1e9 && turns < 1e9)) return false;  // says no direction
+  if (!(turns > -1e9 && turns < 1e9)) return false;  // no heading, or without digits
   const int whole = static_cast<int>(turns);
   double at = (turns - whole) * risk.bins;
   if (at < 0.0) at += risk.bins;
@@ -102,7 +102,7 @@ void coarse_price(const RiskView& risk, const float* price, const CoarseGrid& gr
     for (int cx = 0; cx < grid.nx; ++cx) {
       const double x = grid.origin_x_m + cx * grid.resolution_m;
       const double y = grid.origin_y_m + cy * grid.resolution_m;
-      // Risk cells whose centres lie inside the coarse cell; the nearest one where none does.
+      // Risk cells whose centres lie inside the coarse cell; if there are none, the nearest one.
       const auto index = [&risk](double v, double origin) {
         return (v - origin) / risk.resolution_m;
       };

@@ -14,7 +14,7 @@ class Traverse(Section):
     """When a run ends."""
 
     goal_tolerance_m: Positive = 1.0
-    """The run ends where the rover is told to be this near."""
+    """The run ends where the estimated pose is this near the goal."""
     goal_miss_m: Positive = 2.0
     """With `goal_missed` where it is further than this in truth."""
     max_cycles: Count = 400

@@ -23,7 +23,7 @@ class World(PartSection):
 
 
 class Kinematic(World):
-    """The rover settles on the ground at every step and goes exactly where it was told."""
+    """The rover settles on the ground at every step and follows commands exactly."""
 
     name: Literal["kinematic"] = "kinematic"
     settle_step_m: Positive = 0.02

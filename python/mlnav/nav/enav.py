@@ -36,16 +36,13 @@ class EnavPlanner:
         Raises:
             CoreError: the map, pose or goal is refused.
         """
-        local_map, risk, source = request.local_map, request.risk, request.risk_source
+        local_map, source = request.local_map, request.risk_source
         for_costs = local_map.for_costs
         return self._core.plan(
             local_map.grid,
             request.pose,
             request.goal,
             goal_tolerance_m=request.goal_tolerance_m,
-            risk=None if risk is None else risk.p,
-            risk_resolution_m=0.0 if risk is None else risk.resolution_m,
-            risk_origin_m=(0.0, 0.0) if risk is None else risk.origin_m,
             keep_out=local_map.keep_out,
             ace_budget=-1 if request.ace_budget is None else request.ace_budget,
             work_budget=-1 if request.work_budget is None else request.work_budget,
@@ -55,16 +52,14 @@ class EnavPlanner:
         )
 
     def as_built(self) -> dict[str, float]:
-        """Settings of the planner, and when it asks for risk and how it prices it."""
+        """Settings of the planner, and how it asks for risk and prices it."""
         config = self._core.config
-        return {
-            **numbers_of_struct("heuristic", config.risk),
-            **numbers_of_struct("heuristic", config.risk_policy),
-            **{
-                key: value
-                for key, value in numbers_of_struct("planner", config).items()
-                if not key.startswith(("planner.risk.", "planner.risk_policy.", "planner.max_"))
-            },
+        in_core = numbers_of_struct("heuristic", config.risk)
+        in_core |= numbers_of_struct("heuristic", config.risk_policy)
+        return in_core | {
+            key: value
+            for key, value in numbers_of_struct("planner", config).items()
+            if not key.startswith(("planner.risk.", "planner.risk_policy.", "planner.max_"))
         }
 
 

@@ -75,8 +75,8 @@ class Navigator:
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it.
 
-        Of heuristics what the planner asks and prices their maps with comes from the planner, the
-        rest from their settings.
+        Of heuristics what the planner prices their maps with comes from the planner, the rest from
+        their settings.
         """
         model, planned = self.checker.model, self.planner.as_built()
         mine = numbers_of("heuristic", self._config.heuristic)
@@ -119,18 +119,17 @@ class Navigator:
         faults: list[str] = []
         risk: RiskMap | None = None
         predicting_s = 0.0
-        # One that can never have a map counts as asked in vain.
-        asked = heuristic.name != "none" and not self._may_ask
+        asked = False
 
         def predict() -> RiskMap | None:
             nonlocal risk, predicting_s, asked
-            asked, start = True, time.perf_counter()
+            asked, began_s = True, time.perf_counter()
             risk = heuristic.risk(for_costs, pose)
             if risk is not None:
                 risk, fault = held_to_contract(risk)
                 if fault is not None:
                     faults.append(f"heuristic: {fault}")
-            predicting_s += time.perf_counter() - start
+            predicting_s += time.perf_counter() - began_s
             return risk
 
         result = self.planner.plan(
@@ -139,12 +138,14 @@ class Navigator:
                 pose,
                 goal,
                 config.traverse.goal_tolerance_m,
-                risk_source=predict if self._may_ask else None,
-                ace_budget=config.traverse.ace_budget,
-                work_budget=config.traverse.work_budget,
-                standing_curvature_per_m=steered_per_m,
+                predict if self._may_ask else None,
+                config.traverse.ace_budget,
+                config.traverse.work_budget,
+                steered_per_m,
             )
         )
+        # One that can never have a map counts as asked in vain.
+        asked = asked or (heuristic.name != "none" and not self._may_ask)
         timing = {
             "heuristic": predicting_s,
             "plan": time.perf_counter() - begin - predicting_s,

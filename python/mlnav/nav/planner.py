@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config, numbers_of
 from mlnav.core import HeightMap, reason_names
-from mlnav.nav.motion import Motion, Pose
+from mlnav.nav.motion import F64, Motion, Pose
 from mlnav.parts import Part, find
 from mlnav.risk import RiskMap
 
@@ -30,11 +30,10 @@ class PlanRequest:
         pose: estimated, in the frame of the map.
         goal: x, y [m].
         goal_tolerance_m: nearer than this the goal is reached.
-        risk: a risk map that is there already; None: there is none.
-        risk_source: computes the risk map when the planner asks, at most once in a cycle; None:
-            there is none. The configuration's policy says when to ask.
+        risk_source: computes the risk map, to be called at most once in a cycle, when the planner
+            needs it; None: there is none to be had.
         ace_budget: ACE evaluations that the cycle may spend; None: no limit.
-        work_budget: poses that it may look at while it ranks and searches; None: no limit.
+        work_budget: steps of search that the cycle may spend, likewise.
         standing_curvature_per_m: that the wheels stand steered for; infinite: turning in place.
     """
 
@@ -42,7 +41,6 @@ class PlanRequest:
     pose: Pose
     goal: tuple[float, float]
     goal_tolerance_m: float = 1.0
-    risk: RiskMap | None = None
     risk_source: Callable[[], RiskMap | None] | None = None
     ace_budget: int | None = None
     work_budget: int | None = None
@@ -64,6 +62,7 @@ class Plan:
     commit_end: Pose = (math.nan, math.nan, math.nan)
     path: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 3)))
     path_index: int = -1
+    short_path: bool = False
     path_cost: float = math.nan
     start_reasons: int = 0
     ace_evaluations: int = 0
@@ -73,9 +72,6 @@ class Plan:
     paths_finite: int = 0
     paths_tried: int = 0
     chosen_rank: int = -1
-    work: int = 0
-    work_exhausted: bool = False
-    risk_asked: bool = False
     risk_requested: bool = False
     risk_used: bool = False
     risk_refused: bool = False
@@ -141,10 +137,10 @@ def make_planner(
     """
     part = find("planner", config.planner.name)
     made: Planner = part.make(config.planner, config, checker, max_map_cells, max_risk_cells)
-    return HeldPlanner(made, part, config, checker) if part.outside else made
+    return ValidatedPlanner(made, part, config, checker) if part.outside else made
 
 
-class HeldPlanner:
+class ValidatedPlanner:
     """A planner from outside, held to its contract: what it commits to passes the checker."""
 
     def __init__(
@@ -159,13 +155,13 @@ class HeldPlanner:
 
     def reset(self) -> None:
         """As the planner does, if it remembers anything."""
-        with self._part.blamed():
+        with self._part.guard():
             getattr(self._planner, "reset", lambda: None)()
 
     def as_built(self) -> dict[str, float]:
         """As the planner says, or its settings."""
         own = getattr(self._planner, "as_built", None)
-        with self._part.blamed():
+        with self._part.guard():
             return own() if own else numbers_of("planner", self._config.planner)
 
     def plan(self, request: PlanRequest) -> PlanResult:
@@ -175,7 +171,7 @@ class HeldPlanner:
             PartError: the answer is none, or commits to a motion that the checker rejects.
         """
         self._checker.set_map(request.local_map.grid)
-        with self._part.blamed():
+        with self._part.guard():
             plan: Any = self._planner.plan(request)
         expect = self._part.expect
         expect(isinstance(plan, PlanResult), f"plan() must give a Plan, not {type(plan).__name__}")
@@ -185,7 +181,7 @@ class HeldPlanner:
             numbers = (plan.turn_rad, plan.curvature_per_m, plan.length_m)
             expect(all(map(math.isfinite, numbers)), f"motion {numbers} is not finite")
             expect(bool(plan.turn_rad or plan.length_m), "a path without a motion")
-            self._pass_checker(motion, request.pose)
+            self._pass_checker(motion, request)
             if not all(map(math.isfinite, plan.commit_end)):
                 expect(isinstance(plan, Plan), "commit_end is not finite")
                 turned, along = np.array([[plan.turn_rad], [plan.length_m]])
@@ -197,10 +193,16 @@ class HeldPlanner:
         result: PlanResult = plan
         return result
 
-    def _pass_checker(self, motion: Motion, pose: Pose) -> None:
-        """Hold every pose of a motion against the checker; these evaluations are not counted."""
-        spacing = self._config.checker
-        stances, _ = motion.stances(pose, spacing.pose_step_m, math.radians(spacing.turn_step_deg))
+    def _pass_checker(self, motion: Motion, request: PlanRequest) -> None:
+        """Hold every pose of a motion against checker and zones; no evaluations are counted."""
+        spacing, local = self._config.checker, request.local_map
+        stances, _ = motion.stances(
+            request.pose, spacing.pose_step_m, math.radians(spacing.turn_step_deg)
+        )
+        if local.keep_out is not None:
+            cells = local.resolution_m * np.argwhere(local.keep_out)[:, ::-1] + local.origin_m
+            inside = any(self._covers(pose, cells) for pose in stances)
+            self._part.expect(not inside, "commits to a motion that enters forbidden ground")
         reasons = self._checker.reasons(np.ascontiguousarray(stances))
         bad = np.flatnonzero(reasons)
         if bad.size:
@@ -208,3 +210,15 @@ class HeldPlanner:
             self._part.expect(
                 False, f"commits to a motion that checker {spacing.name} rejects: {why}"
             )
+
+    def _covers(self, pose: F64, points: NDArray[np.floating]) -> bool:
+        """Whether body or straight wheels are above one of (n, 2) points, as seen from above."""
+        rover = self._config.rover
+        dx, dy = (points - pose[:2]).T
+        c, s = math.cos(pose[2]), math.sin(pose[2])
+        forward, left = c * dx + s * dy, np.abs(c * dy - s * dx)
+        front = max(rover.pan_front_x_m, rover.front_x_m + rover.wheel_radius_m)
+        rear = min(rover.pan_rear_x_m, rover.rear_x_m - rover.wheel_radius_m)
+        wheels = max(rover.front_y_m, rover.middle_y_m, rover.rear_y_m) + rover.wheel_width_m / 2
+        side = max(rover.pan_half_width_m, wheels)
+        return bool(((rear < forward) & (forward < front) & (left < side)).any())

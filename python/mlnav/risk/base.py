@@ -86,12 +86,12 @@ class Heuristic(Protocol):
     def take_events(self) -> tuple[str, ...]:
         """What went wrong since this was last asked: each a line, 'heuristic: ...'.
 
-        What holds for the whole run is told once.
+        What holds for the whole run is reported once.
         """
         ...
 
 
-class HeldHeuristic:
+class ValidatedHeuristic:
     """A heuristic from outside, held to its contract. It needs `risk` and `max_cells` only."""
 
     def __init__(self, heuristic: Any, part: Part) -> None:
@@ -104,7 +104,7 @@ class HeldHeuristic:
 
     def max_cells(self, map_cells: int) -> int:
         """As the heuristic says."""
-        with self._part.blamed():
+        with self._part.guard():
             room = self._heuristic.max_cells(map_cells)
         self._part.expect(
             isinstance(room, int) and room >= 0, f"max_cells() must be a count, not {room!r}"
@@ -114,7 +114,7 @@ class HeldHeuristic:
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """The risk map; the first one is made twice, and must come out the same."""
-        with self._part.blamed():
+        with self._part.guard():
             risk: RiskMap | None = self._heuristic.risk(local_map, pose)
             again = risk if self.inferences else self._heuristic.risk(local_map, pose)
         expect, given = self._part.expect, type(risk).__name__
@@ -135,5 +135,5 @@ class HeldHeuristic:
 
     def take_events(self) -> tuple[str, ...]:
         """As the heuristic says, if it says anything."""
-        with self._part.blamed():
+        with self._part.guard():
             return tuple(getattr(self._heuristic, "take_events", tuple)())

@@ -10,7 +10,7 @@ from mlnav import _core
 from mlnav.config import Config, Failures, NoHeuristic, Sobel
 from mlnav.core import HeightMap
 from mlnav.parts import find
-from mlnav.risk.base import HeldHeuristic, Heuristic, Pose, RiskMap
+from mlnav.risk.base import Heuristic, Pose, RiskMap, ValidatedHeuristic
 
 
 class NoRisk:
@@ -98,4 +98,4 @@ def make_heuristic(config: Config) -> Heuristic:
     """
     part = find("heuristic", config.heuristic.name)
     made: Heuristic = part.make(config.heuristic, config)
-    return HeldHeuristic(made, part) if part.outside else made
+    return ValidatedHeuristic(made, part) if part.outside else made

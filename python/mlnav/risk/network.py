@@ -55,7 +55,7 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
     while the rover moves less, and the ground its phase in the network's cells. That point is the
     map's corner where the map has the network's cells, which are then cut out as they are; else it
     is the world's origin, and heights are interpolated at the cells' centres. Cells of less than
-    half the network's are averaged first, in whole blocks, so that each tells of all its ground.
+    half the network's are averaged first, in whole blocks, so that each stands for all its ground.
     """
     ny, nx = manifest.input.cells
     align = 2 * manifest.ratio
@@ -138,7 +138,7 @@ class NetworkRisk:
         checker, limits = config.checker.name, config.limits.name
         self.inferences = 0
         self._events: list[str] = []
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._kept: tuple[Window, RiskMap] | None = None
         self._session: Any = None
         self._manifest: Manifest | None = None
@@ -150,18 +150,18 @@ class NetworkRisk:
                 else f" {settings.model!r} (a shipped name or a folder)"
             )
             pair = f" for {checker}, {limits}" if settings.model == AUTO else ""
-            self._tell_once(f"no model{meant}{pair}; planning as the baseline does")
+            self._report_once(f"no model{meant}{pair}; planning as the baseline does")
             return
         model = read_model(folder)
         labels = model.manifest.labels
         if (labels.checker, labels.limits) != (checker, limits):
-            self._tell_once(
+            self._report_once(
                 f"model {model.manifest.name} learnt {labels.checker}, {labels.limits},"
                 f" not {checker}, {limits}; used as asked"
             )
         self._session = inference_session(model, settings.threads)
         if self._session is None:
-            self._tell_once(
+            self._report_once(
                 "onnxruntime is not installed (extra 'onnx'); planning as the baseline does"
             )
             return
@@ -201,31 +201,33 @@ class NetworkRisk:
         inputs, output = self._manifest.input, self._manifest.output
         ground = network_input(window.z)
         if ground is None:
-            self._tell("nothing is known around the rover; planned as the baseline does")
+            self._report("nothing is known around the rover; planned as the baseline does")
             return None
         self.inferences += 1
         try:
             (result,) = self._session.run([output.name], {inputs.name: ground})
         except Exception as fault:  # whatever a runtime raises, the rover plans on
-            self._tell(f"inference failed ({_short(fault)}); planned as the baseline does")
+            self._report(f"inference failed ({_short(fault)}); planned as the baseline does")
             return None
         shape = (1, output.bins, *output.cells)
         if result.shape != shape:
-            self._tell(f"output of shape {result.shape}, not {shape}; planned as the baseline does")
+            self._report(
+                f"output of shape {result.shape}, not {shape}; planned as the baseline does"
+            )
             return None
         if not np.isfinite(result).all():
-            self._tell("output is not finite; planned as the baseline does")
+            self._report("output is not finite; planned as the baseline does")
             return None
         p: F32 = result[0]
         return p
 
-    def _tell(self, event: str) -> None:
+    def _report(self, event: str) -> None:
         self._events.append(f"heuristic: {event}")
 
-    def _tell_once(self, event: str) -> None:
-        if event not in self._told:
-            self._told.add(event)
-            self._tell(event)
+    def _report_once(self, event: str) -> None:
+        if event not in self._reported:
+            self._reported.add(event)
+            self._report(event)
 
 
 def _same_cells(resolution_m: float, manifest: Manifest) -> bool:

@@ -127,7 +127,7 @@ def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:
     Raises:
         SimError: the pose is not finite or off the map.
         ConfigError, CoreError: the configuration or map is refused.
-        TerrainError: cells are too coarse to tell.
+        TerrainError: cells are too coarse.
     """
     check_cells(terrain, config)
     if not all(map(math.isfinite, pose)):

@@ -9,9 +9,9 @@ import numpy as np
 
 from mlnav.config import Config, Odometry, TruePose
 from mlnav.parts import find
-from mlnav.sim.held import HeldLocalization
 from mlnav.sim.noise import random_stream
 from mlnav.sim.state import RoverState
+from mlnav.sim.validated import ValidatedLocalization
 from mlnav.sim.world import Execution, moved, seen_from
 
 
@@ -31,7 +31,7 @@ def make_localization(config: Config, seed: int) -> Localization:
     """The localization that a configuration names, with noise of the run's seed."""
     part, rng = find("localization", config.localization.name), random_stream(seed, "localization")
     made: Localization = part.make(config.localization, config, rng)
-    return HeldLocalization(made, part, config) if part.outside else made
+    return ValidatedLocalization(made, part, config) if part.outside else made
 
 
 class TrueLocalization:

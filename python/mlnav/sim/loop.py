@@ -14,11 +14,11 @@ from mlnav.config import Config, numbers_of
 from mlnav.core import reason_names
 from mlnav.nav import Cycle, Motion, Navigator, Pose
 from mlnav.parts import find
-from mlnav.sim.held import HeldWorld
 from mlnav.sim.localization import make_localization
 from mlnav.sim.metrics import CycleRecord, TraverseResult
 from mlnav.sim.navigator import SimulatedNavigator
 from mlnav.sim.state import RoverState
+from mlnav.sim.validated import ValidatedWorld
 from mlnav.sim.world import (
     Execution,
     KinematicWorld,
@@ -139,7 +139,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
     """
     part = find("world", config.world.name)
     made: World = part.make(config.world, config, terrain)
-    return HeldWorld(made, part, config) if part.outside else made
+    return ValidatedWorld(made, part, config) if part.outside else made
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:

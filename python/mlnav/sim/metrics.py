@@ -58,7 +58,7 @@ MODELLED_S_PER_EVALUATION = 0.010
 
 
 OUT_OF_WORK = 0.05
-"""Share of the cycles that asked a heuristic: more of them without a map are told aloud."""
+"""Share of the cycles that asked a heuristic: more of them without a map are reported."""
 
 
 def out_of_work(asked: int, missing: int) -> str | None:

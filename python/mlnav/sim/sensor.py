@@ -14,9 +14,9 @@ from mlnav.core import HeightMap
 from mlnav.nav.motion import Pose
 from mlnav.nav.zones import zone_mask
 from mlnav.parts import find
-from mlnav.sim.held import HeldSensor
 from mlnav.sim.noise import random_stream
 from mlnav.sim.state import RoverState
+from mlnav.sim.validated import ValidatedSensor
 from mlnav.terrain import Terrain
 
 
@@ -41,7 +41,7 @@ def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:
     """The sensor that a configuration names, with noise of the run's seed."""
     part, rng = find("sensor", config.sensor.name), random_stream(seed, "sensor")
     made: Sensor = part.make(config.sensor, config, terrain, rng)
-    return HeldSensor(made, part, config) if part.outside else made
+    return ValidatedSensor(made, part, config) if part.outside else made
 
 
 class TruthSensor:

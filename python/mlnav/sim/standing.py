@@ -17,7 +17,7 @@ from mlnav.core import HeightMap
 from mlnav.sim.cells import check_cells
 from mlnav.terrain import Terrain
 
-_UNTOLD = ("unknown", "border")
+_UNDECIDED = ("unknown", "border")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,9 @@ class Standing:
     """Verdicts over all cells and heading bins of a terrain.
 
     Attributes:
-        share: (ny, nx) float32 share of headings that pass; NaN where none can be told (unknown
+        share: (ny, nx) float32 share of headings that pass; NaN where none can be decided (unknown
             ground or the map's border at every heading).
-        rejects: share of the poses that can be told which fail, by reason.
+        rejects: share of the poses that can be decided which fail, by reason.
         poses: number of poses evaluated.
     """
 
@@ -46,28 +46,28 @@ def standing(
 
     Raises:
         ConfigError, CoreError: the configuration or map is refused.
-        TerrainError: cells are too coarse to tell.
+        TerrainError: cells are too coarse.
     """
     check_cells(terrain, config)
     heights = HeightMap.of(terrain)
     ny, nx = heights.shape
     checker = config.build_checker(ny * nx)
     checker.set_map(heights.grid)
-    untold_bits = sum(1 << i for i, name in enumerate(_core.REASONS) if name in _UNTOLD)
+    undecided_bits = sum(1 << i for i, name in enumerate(_core.REASONS) if name in _UNDECIDED)
 
     passed = np.zeros((ny, nx), np.int32)
-    told = np.zeros((ny, nx), np.int32)
+    decided = np.zeros((ny, nx), np.int32)
     counts = np.zeros(len(_core.REASONS), np.int64)
     for block, reasons in _slabs(config, checker, heights, bins):
-        can_tell = (reasons & untold_bits) == 0
+        known = (reasons & undecided_bits) == 0
         passed[block] += (reasons == 0).sum(axis=0, dtype=np.int32)
-        told[block] += can_tell.sum(axis=0, dtype=np.int32)
+        decided[block] += known.sum(axis=0, dtype=np.int32)
         for bit in range(len(counts)):
-            counts[bit] += np.count_nonzero(can_tell & ((reasons >> bit) & 1).astype(bool))
+            counts[bit] += np.count_nonzero(known & ((reasons >> bit) & 1).astype(bool))
         progress(block.stop, ny)
     with np.errstate(invalid="ignore"):
-        share = np.where(told > 0, passed / np.float32(bins), np.float32("nan"))
-    total = max(int(told.sum()), 1)
+        share = np.where(decided > 0, passed / np.float32(bins), np.float32("nan"))
+    total = max(int(decided.sum()), 1)
     rejects = {name: float(counts[i]) / total for i, name in enumerate(_core.REASONS) if counts[i]}
     return Standing(share.astype(np.float32), rejects, ny * nx * bins)
 

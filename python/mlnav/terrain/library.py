@@ -132,7 +132,7 @@ class TerrainClass(RecipeFile):
         return None
 
 
-class HeldSource:
+class ValidatedSource:
     """A source from outside, held to its contract: the first terrain is made twice."""
 
     def __init__(self, part: Part) -> None:
@@ -144,14 +144,14 @@ class HeldSource:
     def terrain(self, seed: int | None) -> Terrain:
         """As the source makes it."""
         made = self._made(seed)
-        if self._part not in _HELD:
+        if self._part not in _VALIDATED:
             again = self._made(seed).sha256
             self._part.expect(made.sha256 == again, f"terrain({seed}) gives two terrains")
-            _HELD.add(self._part)
+            _VALIDATED.add(self._part)
         return made
 
     def _made(self, seed: int | None) -> Terrain:
-        with self._part.blamed():
+        with self._part.guard():
             made: Any = self._source.terrain(seed)
         given = type(made).__name__
         self._part.expect(isinstance(made, Terrain), f"terrain() gives a {given}, no Terrain")
@@ -160,7 +160,7 @@ class HeldSource:
 
     def resolution_m(self) -> float | None:
         """As the source says, if it does."""
-        with self._part.blamed():
+        with self._part.guard():
             edge_m: float | None = getattr(self._source, "resolution_m", lambda: None)()
         return edge_m
 
@@ -169,7 +169,7 @@ class HeldSource:
         return self._part.origin["sha256"][:16]
 
 
-_HELD: set[Part] = set()
+_VALIDATED: set[Part] = set()
 """Sources from outside whose terrains come out the same, in this process."""
 
 
@@ -227,7 +227,7 @@ def source_of(spec: str | os.PathLike[str], reading: Reading = AS_DECLARED) -> S
         raise TerrainError(f"{text}: band, nodata and vertical unit are of GeoTIFFs")
     part = find("terrain", pattern or text)
     if part.outside:
-        return HeldSource(part)
+        return ValidatedSource(part)
     if pattern == "RECIPE" and text not in recipe_names():
         try:
             shipped_recipe(text)

@@ -1,5 +1,5 @@
-// What the planner reads off the heightmap besides ACE: a coarse costmap of plane-fit tilt and
-// roughness (as in ENav's goodness map), and Sobel gradient risk (Abcouwer 2021).
+// Terrain features that the planner reads from the heightmap besides ACE: a coarse costmap of plane-fit tilt
+// and roughness (as in ENav's goodness map), and Sobel gradient risk (Abcouwer et al. 2021).
 #pragma once
 
 #include <cstdint>
@@ -58,12 +58,12 @@ struct Costmap {
 // Scratch floats/doubles that build_costmap needs for a heightmap of nx x ny cells.
 std::size_t costmap_scratch_doubles(int nx, int ny, int coarsening) noexcept;
 
-// Fills `costmap` (buffers sized for coarse_grid(...).cells() by the caller). For each coarse cell a
-// plane is fitted by least squares to all known heights of the patch around it: the whole coarse
-// cells within h of it each way, h = floor(patch_half_width / coarse resolution) (at 0.4 m and 1 m:
-// 5 x 5 coarse cells, exactly +-1 m). Sums are shared between patches: a rounding error of about
-// 1e-8 of the map's relief is all that roughness suffers from it.
-//  - a cell none of whose own heights is known: unknown_cost (finite), tilt and roughness NaN
+// Fills `costmap` (buffers sized for coarse_grid(...).cells() by the caller). For each coarse cell a plane is
+// fitted by least squares to all known heights of the patch around it: the whole coarse cells within h of it
+// each way, h = floor(patch_half_width / coarse resolution) (at 0.4 m and 1 m: 5 x 5 coarse cells, exactly
+// +-1 m). Sums are shared between patches, which costs roughness a rounding error of about 1e-8 of the map's
+// relief.
+//  - a cell without any known height of its own: unknown_cost (finite), tilt and roughness NaN
 //  - a cell with known heights but too few (< 6) or degenerate (collinear) points: infinite
 //  - tilt beyond tilt_limit_rad: infinite
 //  - any heightmap cell of the coarse cell in `keep_out` (nonzero; same shape as the map, may be
@@ -84,7 +84,7 @@ Fault validate(const SobelConfig& config) noexcept;
 std::size_t sobel_scratch_doubles(int nx, int ny) noexcept;
 
 // Sobel risk on the heightmap's own cells: risk = 1 - exp(-g2), with g2 the mean over the kernel of
-// the squared Sobel gradient (rise over run), so that -log(1 - risk) = g2 is what pricing adds up.
+// the squared Sobel gradient (rise over run). So the price of the risk, -log(1 - risk), is g2.
 // Unknown neighbours are left out of the mean; a kernel without any known gradient gives risk 0.
 // `risk` has ny * nx floats.
 void sobel_risk(const GridView& grid, const SobelConfig& config, double* scratch,

@@ -12,8 +12,8 @@ namespace mlnav {
 
 inline constexpr double kMinResolution_m = 1e-3;
 inline constexpr double kMaxResolution_m = 100.0;
-inline constexpr double kMaxHeight_m = 1e5;  // float32 keeps 8 mm there; reduce to a datum first
-inline constexpr double kMaxOrigin_m = 1e7;  // float64 keeps 2 nm there
+inline constexpr double kMaxHeight_m = 1e5;  // float32 resolves 8 mm there; reduce to a datum first
+inline constexpr double kMaxOrigin_m = 1e7;  // float64 resolves 2 nm there
 inline constexpr double kMaxHeading_rad = 1e6;
 
 struct CellIndex {
@@ -46,15 +46,15 @@ struct GridView {
 // Shape, resolution and origin only; O(1).
 Status validate_geometry(const GridView& grid) noexcept;
 
-// validate_geometry plus every height: NaN passes, infinities and |z| > kMaxHeight_m do not, and one
-// cell at least is known. O(cells).
+// validate_geometry and every height: NaN passes, infinities and |z| > kMaxHeight_m do not, and at least one
+// cell must be known. O(cells).
 Status validate(const GridView& grid) noexcept;
 
 // The cell that owns (x, y); false when outside the extent or not finite.
 bool cell_of(const GridView& grid, double x_m, double y_m, CellIndex* cell) noexcept;
 
 // Bilinear height between cell centres, constant over the outermost half cell. NaN outside the
-// extent, and where a cell that carries weight is unknown. Continuous where it is known.
+// extent, and where a cell with nonzero weight is unknown. Continuous where it is known.
 double height_m(const GridView& grid, double x_m, double y_m) noexcept;
 
 }  // namespace mlnav

@@ -1,26 +1,27 @@
-// `enav`: the ENav-like planner (Abcouwer et al. 2021, arXiv 2011.06022: MLNav). Costs -> rank every candidate path ->
-// ACE down the list with cached prefixes -> the first path that passes -> commit its first metre of arc or its first
-// 30 deg of turn.
+// `enav`: the ENav-like planner (Abcouwer et al. 2021, arXiv 2011.06022: MLNav). Costs -> rank every
+// candidate path -> ACE down the list with cached prefixes -> the first path that passes -> commit its first
+// metre of arc or its first 30 deg of turn.
 //
 // A path passes when each of its poses passes, or stands on unknown ground beyond its turn and twice
-// commit_length_m. Such a pose is no known hazard, and the rover looks again before it gets there; the returned path
-// ends before it. Poses that reach over the map's border fail: nothing more will be seen there.
+// commit_length_m. Such a pose is no known hazard, and the rover looks again before it gets there; the
+// returned path ends before it. Poses that reach over the map's border fail: nothing more will be seen there.
 //
-// A risk map enters the costs before the first ranking or, asked for on demand, after the cheapest path has failed:
-// then the candidates are ranked anew, and all verdicts so far still hold.
+// A risk map enters the costs before the first ranking or, asked for on demand, after the cheapest path has
+// failed: then the candidates are ranked anew, and all verdicts so far still hold.
 //
-// Bounds of a cycle. What depends on the map alone (costmap, cost-to-go, margin of zones, pricing of risk) is bounded
-// by max_map_cells, max_risk_cells and the two memories. Checker calls are bounded by PlanRequest::ace_budget. The
-// rest, the search, is counted in units of one pose looked at, for its cost or for its verdict, and bounded by
-// PlanRequest::work_budget; units are taken before the work is done, so that Telemetry::work never exceeds the
-// budget. With T turns, A curvatures, S poses per arc, P = T A A paths of at most L poses, it takes
+// Bounds of a cycle. What depends on the map alone (costmap, cost-to-go, margin of zones, pricing of risk) is
+// bounded by max_map_cells, max_risk_cells and the two memories. Checker calls are bounded by
+// PlanRequest::ace_budget. The rest, the search, is counted in units of one pose looked at, for its cost or
+// for its verdict, and bounded by PlanRequest::work_budget; units are taken before the work is done, so that
+// Telemetry::work never exceeds the budget. With T turns, A curvatures, S poses per arc, P = T A A paths of
+// at most L poses, it takes
 //   T A (1 + A) S  to rank (22,176 by default with S = 12, and 55,440 with 30); at most twice a cycle
 //   L              to look at a path for verdicts
-//   L + 2 S        to refresh the cost of a path that is popped from the ranking (with a risk map and fail_price)
+//   L + 2 S        to refresh the cost of a path that is popped from the ranking (with a priced map)
 //   T A            to look for the cheapest short start, and L to look at one.
-// Without a budget: a path is looked at once, and refreshed once more per rejected pose at most; the cheapest short
-// start is looked for at most once per pose that is checked and once per pose that a start loses. With N poses in the
-// tree that is at most
+// Without a budget: a path is looked at once, and refreshed once more per rejected pose at most; the cheapest
+// short start is looked for at most once per pose that is checked and once per pose that a start loses. With
+// N poses in the tree that is at most
 //   2 T A (1 + A) S + (P + 1) L + P (N + 1) (L + 2 S) + T A L + (N + T A L) (T A + L).
 #pragma once
 

@@ -13,10 +13,10 @@
 
 namespace mlnav {
 
-// Where a risk map comes from. The planner asks at most once a cycle, when its RiskPolicy says so, and not where
-// its configuration has no room for a map (max_risk_cells 0). True: `risk` is filled in, and its values stay as
-// they are until plan() returns. False: there is none. It must not call the planner, nor give its checker another
-// map.
+// Where a risk map comes from. The planner asks at most once a cycle, when its RiskPolicy says so, and not
+// where its configuration has no room for a map (max_risk_cells 0). True: `risk` is filled in, and its values
+// stay as they are until plan() returns. False: there is none. It must not call the planner, nor give its
+// checker another map.
 struct RiskSource {
   bool (*fill)(void* context, RiskView* risk) noexcept = nullptr;
   void* context = nullptr;
@@ -29,14 +29,15 @@ struct PlanRequest {
   double standing_curvature_per_m = 0.0;  // its wheels stand steered for this (see Stance)
   Point2 goal;                            // inside the map or not
   double goal_tolerance_m = 1.0;
-  // A risk map that is already there: recorded, or made for another planner on the same map. It is the caller's
-  // input, so a bad one is refused like a bad map (a source's bad map is the heuristic's fault, and planned
-  // without).
+  // A risk map that is already there: recorded, or made for another planner on the same map. It is the
+  // caller's input, so a bad one is refused like a bad map (a source's bad map is the heuristic's fault, and
+  // planned without).
   const RiskView* risk = nullptr;
   RiskSource risk_source;        // optional heuristic, not asked where `risk` is given
   KeepOutMask keep_out;          // optional, of the map's shape: for the whole outline
   std::int64_t ace_budget = -1;  // checker calls this cycle may spend; negative: unlimited
-  // Search work this cycle may spend, in poses looked at (the planner's header has the units); negative: unlimited.
+  // Search work this cycle may spend, in poses looked at (the planner's header has the units); negative:
+  // unlimited.
   std::int64_t work_budget = -1;
   Clock clock;
 };
@@ -71,8 +72,8 @@ struct PlanResult {
   // With kPath: what to execute now. Either turn_rad or length_m is zero.
   Motion commit;
   Pose2 commit_end;
-  // The path that begins with the commitment: poses that the checker passed, in order, up to the first one that
-  // stands on unknown ground. The rest of the candidate is not certified and not returned.
+  // The path that begins with the commitment: poses that the checker passed, in order, up to the first one
+  // that stands on unknown ground. The rest of the candidate is not certified and not returned.
   std::int32_t path_index = -1;
   bool short_path = false;  // only the start of that candidate passed (see EnavConfig::short_paths)
   double path_cost = 0.0;

@@ -1,25 +1,24 @@
-// The rocker-bogie chain: six wheel contact heights -> attitude, suspension angles, body height, and
-// where the wheels then stand. Written once, templated on the number type T: float64 settles rovers, four
-// float32 lanes put the corners of fixed_box through it. T needs + - * and chain_sqrt(T) found by
-// overload.
+// The rocker-bogie chain: six wheel contact heights -> attitude, suspension angles, body height, and wheel
+// positions. It is templated on the number type T: settling uses float64, fixed_box evaluates its corners in
+// four float32 lanes. T needs + - * and an overload of chain_sqrt(T).
 //
-// Convention. The body is turned by pitch in its own x-z plane (nose up positive: (x, z) -> (x cos -
-// z sin, x sin + z cos)), then rolled about the horizontal heading axis (left side up positive), then
-// headed: R = Rz(heading) Rx(roll) Ry(-pitch). So each side's linkage moves in a plane that contains
-// the heading axis and is tilted from the vertical by the roll. With q the height of a wheel's contact
-// measured inside that plane,
+// Convention. The body is turned by pitch in its own x-z plane (nose up positive: (x, z) -> (x cos - z sin, x
+// sin + z cos)), then rolled about the horizontal heading axis (left side up positive), then turned to its
+// heading: R = Rz(heading) Rx(roll) Ry(-pitch). So each side's linkage moves in a plane that contains the
+// heading axis and is tilted from the vertical by the roll. With q the height of a wheel's contact measured
+// inside that plane,
 //
 //   q_i = (h_i + r - s y_i sin(roll)) / cos(roll) - r,      s = +1 left, -1 right,
 //
-// both sides go through the planar closed form (Otsu et al. 2019; F, M, R front, middle and rear axle, B bogie
-// pivot, D differential pivot, L distances)
+// both sides follow the planar closed form (Otsu et al. 2019; F, M, R: front, middle and rear axle, B: bogie
+// pivot, D: differential pivot, L: distances)
 //
 //   sin(a_bogie) = (q_m - q_r) / L_MR
 //   z_B          = q_m + r + x_B sin(a_bogie) + (z_B0 - r) cos(a_bogie)
 //   a_rocker     = asin((q_f + r - z_B) / L_FB) - asin((r - z_B0) / L_FB)
 //   z_D          = q_f + r + (x_D - x_F) sin(a_rocker) + (z_D0 - r) cos(a_rocker)
 //
-// and the roll is the value at which both sides put the differential axis at the same in-plane height z_D.
+// and the roll is the one for which both sides place the differential axis at the same in-plane height z_D.
 // Then pitch = (a_rocker,L + a_rocker,R) / 2, differential = (a_rocker,L - a_rocker,R) / 2, bogie angle =
 // a_bogie - a_rocker, and the origin is at z_D cos(roll) - (x_D sin(pitch) + z_D0 cos(pitch)) cos(roll).
 #pragma once
@@ -34,10 +33,10 @@ namespace mlnav {
 
 inline double chain_sqrt(double x) noexcept { return std::sqrt(x); }
 inline double chain_asin(double x) noexcept { return det_asin(x); }
-// Whether every value x stands for is a valid sine.
+// Whether x, or every value that x represents, is a valid sine.
 inline bool chain_is_sine(double x) noexcept { return x >= -1.0 && x <= 1.0; }
 
-// The constants of the chain, derived once from the geometry.
+// Constants of the chain, derived once from the geometry.
 struct Linkage {
   explicit Linkage(const RoverGeometry& geometry = {}) noexcept;
 
@@ -114,8 +113,8 @@ struct ChainState {
   T sin_roll, cos_roll, sin_pitch, cos_pitch;
 };
 
-// Horizontal axle positions relative to the rover's origin, in the heading frame (forward, left), and
-// how far the link that each wheel is mounted on is turned (front: rocker, middle and rear: bogie).
+// Horizontal axle positions relative to the rover's origin, in the heading frame (forward, left), and the
+// angle of the link that each wheel is mounted on (front: rocker, middle and rear: bogie).
 template <typename T>
 struct WheelPositions {
   T forward_m[kWheels];
@@ -123,14 +122,13 @@ struct WheelPositions {
   T sin_link[kWheels];  // from the horizontal, inside the side's plane
 };
 
-// Sine of a wheel's lean, the elevation of its axle's left end. Steered by `steering` about an axis of
-// its link, the axle points along (-sin, cos, 0) in the link, which is turned by its angle, then by the
-// roll.
+// Sine of a wheel's lean, the elevation of its axle's left end. In the frame of its link, a steered axle
+// points along (-sin, cos, 0); the link is turned by its angle, then by the roll.
 template <typename T>
 T sin_lean(SinCos steering, T sin_roll, T cos_roll, T sin_link) noexcept {
   return steering.cos * sin_roll - steering.sin * (sin_link * cos_roll);
 }
-// No rover stands any more with an axle that leans by more.
+// Largest sine of lean that is considered; a rover has fallen over before.
 inline constexpr double kSteepestSinLean = 0.95;
 
 namespace detail {

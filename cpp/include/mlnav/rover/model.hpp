@@ -122,14 +122,14 @@ struct WheelPlan {
 };
 WheelPlan wheel_plan(const RoverGeometry& geometry) noexcept;
 
-// Sine and cosine of each wheel's steering angle, counterclockwise from straight ahead: double
-// Ackermann steering about the centre of the arc, which lies on the middle wheels' axle (they do not
-// steer).
+// Sine and cosine of each wheel's steering angle, counter-clockwise from straight ahead: double Ackermann
+// steering about the centre of the arc, which lies on the axle of the middle wheels (they do not steer).
 void wheel_steering(const RoverGeometry& geometry, double curvature_per_m,
                     SinCos steering[kWheels]) noexcept;
 
-// Heading in the world of a wheel so steered. Tilt turns the axle of a steered wheel by a little more, in
-// second order of roll and pitch (4 deg at 20 deg each, turning in place): left out everywhere alike.
+// Heading in the world of a wheel that is steered so. Tilt turns the axle of a steered wheel a little
+// further, in second order of roll and pitch (4 deg at 20 deg each, turning in place). That is neglected
+// everywhere.
 SinCos wheel_heading(SinCos rover_heading, SinCos steering) noexcept;
 
 }  // namespace mlnav

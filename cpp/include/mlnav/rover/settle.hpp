@@ -1,4 +1,4 @@
-// Settling: how a rover comes to rest on a heightmap, all six wheels in contact.
+// Settling: the state in which a rover rests on a heightmap with all six wheels in contact.
 //
 // A settled state is a fixed point of heights -> state -> wheel positions and leans -> H -> heights.
 #pragma once
@@ -17,7 +17,7 @@ struct SettledState {
   Status status = Status::kNotInitialized;  // kOk: all wheels in contact within the tolerance
   ChainState<double> state{};
   WheelPositions<double> positions{};
-  double heights_m[kWheels] = {};  // H at the wheels, leaning as they do: contact heights
+  double heights_m[kWheels] = {};  // contact heights: H at the wheels and their leans
   double residual_m = 0.0;         // largest |H - height| at the last step
   double relief_m[kWheels] = {};   // height span of the ground under each wheel's footprint
   double relief_max_m = 0.0;       // the largest of them
@@ -25,15 +25,15 @@ struct SettledState {
   int lookups = 0;                 // evaluations of H
 };
 
-// Everything settling needs besides the map, prepared once.
+// What settling needs besides the map, prepared once.
 struct SettleModel {
   Linkage linkage;
   WheelFootprint footprint;
 };
 Status make_settle_model(const RoverGeometry& geometry, SettleModel* model) noexcept;
 
-// H at the nominal wheel positions, axles leaning as on the plane that fits the ground there best: where
-// settling starts.
+// Start of settling: H at the nominal wheel positions, with the axles' leans on the plane of best fit to the
+// ground there.
 Status nominal_heights(const GridView& grid, const SettleModel& model, const Stance& stance,
                        double heights_m[kWheels]) noexcept;
 
@@ -42,15 +42,16 @@ Status nominal_heights(const GridView& grid, const SettleModel& model, const Sta
 SettledState settle(const GridView& grid, const SettleModel& model, const Stance& stance,
                     const double* start_heights_m = nullptr) noexcept;
 
-// The same with each wheel steered on its own (Wheel order, against the rover, as wheel_steering() has it):
-// on the way from one stance's steering to another's the wheels turn about no common centre.
+// The same with each wheel steered individually (Wheel order, relative to the rover, as from
+// wheel_steering()): between the steering of one stance and that of the next, the wheels have no common
+// centre.
 SettledState settle(const GridView& grid, const SettleModel& model, const Pose2& pose,
                     const SinCos steering[kWheels],
                     const double* start_heights_m = nullptr) noexcept;
 
-// Smallest vertical distance between belly pan and ground over every cell that supports the bilinear
-// ground under the pan (its horizontal projection, widened by one cell and by widen_m), NaN when `status`
-// is not kOk (unknown ground, or the pan, widened by widen_m, beyond the border).
+// Smallest vertical distance between belly pan and ground, over every cell that supports the bilinear ground
+// under the pan (the pan's horizontal projection, widened by one cell and by widen_m). NaN when `status` is
+// not kOk: unknown ground, or the pan (widened by widen_m) beyond the border.
 struct Clearance {
   Status status = Status::kOk;
   double clearance_m = 0.0;

@@ -1,6 +1,6 @@
-// Dense ACE: the fixed_box verdict at every cell centre and heading bin of a map, by sliding minimum
-// and maximum filters. Same verdicts and reasons as pose by pose (FixedBoxChecker::is_safe), at a
-// fraction of the cost: labels for learning and the oracle's risk map.
+// Dense ACE: the fixed_box verdict at every cell centre and heading bin of a map, by sliding minimum and
+// maximum filters. The verdicts and reasons are those of FixedBoxChecker::is_safe, at a fraction of the cost.
+// It makes labels for learning and the oracle's risk map.
 #pragma once
 
 #include "mlnav/safety/fixed_box.hpp"
@@ -16,7 +16,7 @@ class AceMapper : NoCopy {
   static std::size_t memory_required(std::size_t max_map_cells) noexcept;
   Status init(std::size_t max_map_cells, Arena* arena) noexcept;
 
-  // `reasons` receives bins * ny * nx values, [bin][iy][ix]; 0 is safe. `checker` has the map set.
+  // Writes bins * ny * nx values to `reasons`, [bin][iy][ix]; 0 is safe. `checker` must have its map.
   Status compute(const FixedBoxChecker& checker, int bins, Span<Reasons> reasons) noexcept;
 
  private:
@@ -28,7 +28,8 @@ class AceMapper : NoCopy {
   std::size_t max_map_cells_ = 0;
 };
 
-// Verdicts of any checker at a list of stances, in order. Reports may be null.
+// Verdicts of any checker at a list of stances, in order. Without `reports` the verdicts alone go to
+// `reasons`; with them, `reasons` may be null.
 void check_stances(const AceChecker& checker, Span<const Stance> stances, Reasons* reasons,
                    AceReport* reports) noexcept;
 

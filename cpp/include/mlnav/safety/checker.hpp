@@ -1,5 +1,5 @@
-// ACE: is the rover safe at a pose, and if not, why? Checkers stand behind one interface; planners
-// neither know nor care which they are given.
+// ACE: is the rover safe at a pose, and if not, why? All checkers have one interface; a planner does not know
+// which one it is given.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace mlnav {
 
-// Why a pose is not safe: a bit per cause.
+// Why a pose is not safe: one bit per cause.
 using Reasons = std::uint16_t;
 enum Reason : Reasons {
   kTilt = 1 << 0,
@@ -19,22 +19,22 @@ enum Reason : Reasons {
   kDifferential = 1 << 2,
   kClearance = 1 << 3,
   kRelief = 1 << 4,         // height span about a wheel: wheel drop of a box, relief of a footprint
-  kMechanical = 1 << 5,     // beyond what the linkage can take
+  kMechanical = 1 << 5,     // beyond the mechanical range of the linkage
   kUnknown = 1 << 6,        // unknown ground under a wheel or the pan
-  kBorder = 1 << 7,         // too close to the map's border to tell
+  kBorder = 1 << 7,         // needs ground beyond the map's border
   kNotSettled = 1 << 8,     // settling did not converge
   kBadPose = 1 << 9,        // not finite, or heading too large
   kKeepOutZone = 1 << 10,   // set by the planner: the outline touches a keep-out zone
-  kNotCertified = 1 << 11,  // no proof found, in as many tries as report().inner_steps says
+  kNotCertified = 1 << 11,  // no proof found in report().inner_steps tries
 };
 inline constexpr int kReasonCount = 12;
 const char* reason_name(int bit) noexcept;  // "tilt", "bogie", ...
 
-// Why a pose is not safe when settling there, or looking up ground it needs, ends with this status; 0 for kOk.
+// Reasons for a status that settling, or reading the ground, ended with; 0 for kOk.
 Reasons reason_of(Status status) noexcept;
 
-// What a checker found out about a pose. Bounds hold for the settled state as far as the checker can
-// tell (fixed_box: its intervals; settle: the state itself). NaN: not evaluated.
+// Result of a check. The bounds are on the settled state, and as reliable as the checker (fixed_box: its
+// intervals; verified: proven; settle: the state itself). NaN: not evaluated.
 struct AceReport {
   static constexpr double kNotEvaluated = std::numeric_limits<double>::quiet_NaN();
   static constexpr Bounds kNoBounds{kNotEvaluated, kNotEvaluated};
@@ -50,13 +50,13 @@ struct AceReport {
   double tilt_max_rad = kNotEvaluated;
   double clearance_min_m = kNotEvaluated;
   double relief_max_m = kNotEvaluated;
-  // Distance to each limit, positive inside: the first five reasons in order.
+  // Distance to each limit, positive inside, in the order of the first five reasons.
   double margin_tilt_rad = kNotEvaluated;
   double margin_bogie_rad = kNotEvaluated;
   double margin_differential_rad = kNotEvaluated;
   double margin_clearance_m = kNotEvaluated;
   double margin_relief_m = kNotEvaluated;
-  // Probability that a limit is exceeded, where a checker has a model of it (probabilistic).
+  // Probability that a limit is exceeded, if the checker has a model of it (probabilistic).
   double risk = kNotEvaluated;
   int inner_steps = 0;  // chain evaluations
   int lookups = 0;      // evaluations of H, or cells read
@@ -64,15 +64,15 @@ struct AceReport {
 
 class AceChecker : NoCopy {
  public:
-  // Looks at `map` from now on; the caller keeps it alive and unchanged. One call per map, since
+  // Checks refer to `map` from now on; the caller keeps it alive and unchanged. One call per map, since
   // checkers may prepare tables. The map's heights must have passed validate().
   virtual Status set_map(const GridView& map) noexcept = 0;
 
-  // The verdict alone, as cheaply as the checker can; `reasons` may stop at the first stage that
-  // fails. Never true where report() says unsafe.
+  // The verdict alone, as cheaply as possible; `reasons` may be those of the first stage that fails. Never
+  // true where report() says unsafe.
   virtual bool is_safe(const Stance& stance, Reasons* reasons) const noexcept = 0;
 
-  // The verdict with every bound, margin and reason that can be evaluated. Same verdict as is_safe().
+  // The same verdict with all bounds, margins and reasons that can be evaluated.
   virtual AceReport report(const Stance& stance) const noexcept = 0;
 
   virtual const RoverModel& model() const noexcept = 0;
@@ -81,8 +81,8 @@ class AceChecker : NoCopy {
   ~AceChecker() = default;  // never deleted through the interface: the core owns no memory
 };
 
-// Whether a stance can be looked at all: finite (but for the curvature of turning in place), with a heading
-// that still has its digits.
+// Whether a stance can be checked: finite (the curvature may be infinite, for turning in place), |heading| at
+// most kMaxHeading_rad.
 bool stance_ok(const Stance& stance) noexcept;
 
 }  // namespace mlnav

@@ -1,17 +1,17 @@
-// `fixed_box`: the ENav-like checker (Otsu et al. 2019, arXiv 1808.00031). Each wheel's height lies between
-// the lowest and the highest cell of a body-aligned box of fixed size about its nominal position; the
-// planar chain is monotone in every wheel height, so its extremes lie at corners of the six boxes.
-// Timid, and not a proof: see docs/benchmarks.md for how often settled states leave its bounds.
+// `fixed_box`: the ENav-like checker (Otsu et al. 2019, arXiv 1808.00031). Each wheel's height is taken to
+// lie between the lowest and the highest cell of a body-aligned box of fixed size about its nominal position.
+// The planar chain is monotone in every wheel height, so its extremes are at corners of the six intervals. It
+// is conservative, and not a proof: docs/benchmarks.md shows how often settled states leave its bounds.
 //
 // Definitions:
-//  - The pose is read to 2^-20 of a cell. A wheel box holds the cells whose centres lie within
-//    half_length along and half_width across of the wheel's nominal position, never less than
-//    0.7072 cells each way, so that no box is empty.
+//  - The pose is rounded to 2^-20 of a cell. A wheel box holds the cells whose centres lie within half_length
+//    along and half_width across of the wheel's nominal position, at least 0.7072 cells each way, so that no
+//    box is empty.
 //  - The belly pan is cut into kPanelsAlong x kPanelsAcross panels. A panel's ground is the highest
 //    cell of the smallest axis-aligned square block of cells about the cell nearest to its centre that
 //    holds the panel at any heading.
-//  - A pose closer to the border than the rover's own reach in any direction is kBorder.
-//  - Roll uses the effective arm of the linkage, and the side planes are taken as vertical.
+//  - A pose is kBorder if it is closer to the border than the rover reaches in any direction.
+//  - Roll uses the effective arm of the linkage, and the side planes are assumed vertical.
 #pragma once
 
 #include "mlnav/rover/kinematics.hpp"
@@ -56,15 +56,15 @@ class FixedBoxChecker final : public AceChecker {
  private:
   friend class AceMapper;
 
-  // A pose in cells: the cell it is in, the rest, and the heading.
+  // A pose in cells: its cell, the offset within it, and the heading.
   struct CellPose {
     int ix, iy;
     double fx, fy;  // in [-0.5, 0.5], multiples of 2^-20
     double sin, cos;
   };
-  // Shape of the wheel boxes at one heading: in the row at dy of a box's centre lie the columns whose
-  // dx is within `along_half` of along_slope * dy, and within `across_half` of across_slope * dy.
-  // Integers are in units of 2^-32 cells.
+  // Shape of the wheel boxes at one heading. The row at dy from a box's centre holds the columns whose dx is
+  // within `along_half` of along_slope * dy and within `across_half` of across_slope * dy. Integers are in
+  // units of 2^-32 cells.
   struct BoxShape {
     double along_slope, across_slope;
     double rows_half;
@@ -72,7 +72,7 @@ class FixedBoxChecker final : public AceChecker {
     std::int64_t along_step, along_half;
     std::int64_t across_step, across_half;
   };
-  // Bounds of the state by the chain, as sines and cosines: verdicts need no angle.
+  // Bounds of the state from the chain, as sines and cosines: verdicts need no angles.
   struct Attitude {
     struct Angle {
       double sin, cos;
@@ -98,8 +98,8 @@ class FixedBoxChecker final : public AceChecker {
 
   bool locate(const Stance& stance, CellPose* cell_pose, Reasons* reasons) const noexcept;
   BoxShape box_shape(double sin, double cos) const noexcept;
-  // Calls visit(dy, first_dx, last_dx) for the rows of a wheel's box, relative to the pose's cell; none of
-  // the row's cells are in the box where first_dx > last_dx.
+  // Calls visit(dy, first_dx, last_dx) for the rows of a wheel's box, relative to the pose's cell. A row with
+  // first_dx > last_dx has no cells in the box.
   template <typename Visit>
   void visit_box(const CellPose& pose, const BoxShape& shape, int wheel, Visit&& visit) const;
   bool read_boxes(const CellPose& pose, WheelBoxes* boxes) const noexcept;
@@ -111,7 +111,7 @@ class FixedBoxChecker final : public AceChecker {
   double clearance_m(const PanBounds& pan, const PanelCells& cells,
                      const CellPose& pose) const noexcept;
   Bounds origin_z_m(const Attitude& attitude) const noexcept;
-  // `panels`: the pose's panel cells if they are known already, else null.
+  // `panels`: the pose's panel cells if they are already computed, else null.
   Reasons judge_boxes(const WheelBoxes& boxes, const PanelCells* panels,
                       const CellPose& at) const noexcept;
 
@@ -131,7 +131,7 @@ class FixedBoxChecker final : public AceChecker {
   double half_width_cells_ = 0.0;
   int block_radius_ = 0;        // of a panel's block of cells
   int reach_cells_ = 0;         // no box or block leaves this square about the pose's cell
-  int row_cells_max_ = 0;       // no row of a box is wider
+  int row_cells_max_ = 0;       // the most cells a row of a box can have
   float* known_ = nullptr;      // the map with +inf for unknown
   float* block_max_ = nullptr;  // per cell: highest of the block about it, +inf if any is unknown
   float* scratch_ = nullptr;

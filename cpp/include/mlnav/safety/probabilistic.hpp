@@ -1,19 +1,20 @@
-// `probabilistic`: p-ACE (Ghosh, Otsu, Ono, IROS 2018), here to compare with and never the
-// default. The intervals are fixed_box's, but a state may be anywhere in its interval with a probability,
-// and a pose passes if it is likely enough to be within the limits. It proves nothing.
+// `probabilistic`: p-ACE (Ghosh, Otsu, Ono, IROS 2018), for comparison and never the default. The intervals
+// are those of fixed_box, but each state has a probability distribution over its interval, and a pose passes
+// if it is within the limits with sufficient probability. It proves nothing.
 //
 // Definitions:
 //  - A state is normal, its mean at the middle of its interval and its standard deviation a fraction of
 //    the width; states are independent. The normal keeps its tails beyond the interval.
-//  - States: roll and pitch, which make the tilt, both bogies, differential, clearance. Clearance lies
-//    above fixed_box's bound by no more than the pan can rise within the intervals of height, pitch and
-//    roll, where it rises most: width(z) + max |x| width(tan pitch) + max |y| width(tan roll).
-//  - The span of a wheel box is read off the map, so wheel drop is exceeded with probability 0 or 1.
+//  - States: roll and pitch (together the tilt), both bogies, differential, clearance. The interval of
+//    clearance begins at fixed_box's bound. Its width is the most that the pan can rise within the intervals
+//    of height, pitch and roll, where it rises most: width(z) + max |x| width(tan pitch) + max |y| width(tan
+//    roll).
+//  - The span of a wheel box is known from the map, so wheel drop is exceeded with probability 0 or 1.
 //  - risk = 1 - product over the limits of P(within it), and a pose is safe if risk <= risk_max. The risk
 //    of a path is its poses' largest, so the threshold of a path is the threshold of each of its poses.
-//  - Reasons are the fewest limits, likeliest exceeded first, without which the pose would pass.
+//  - Reasons: the fewest limits, those most likely exceeded first, without which the pose would pass.
 //  - Where fixed_box has no intervals (unknown ground, border, beyond the linkage, bad pose), the pose is
-//    not safe, for that reason alone, and has no risk.
+//    not safe for that reason alone, and has no risk.
 // Bounds and margins are fixed_box's: a pose may pass with a negative margin.
 #pragma once
 
@@ -52,7 +53,7 @@ class ProbabilisticChecker final : public AceChecker {
 
  private:
   static constexpr int kLimits = 5;  // as the first five reasons
-  // Where roll or pitch is looked at, in standard deviations from its mean: -4 to 4.
+  // Nodes of the quadrature over roll or pitch, in standard deviations from its mean: -4 to 4.
   static constexpr int kNodes = 17;
   static double node(int i) noexcept { return 0.5 * i - 4.0; }
   // P(state outside [least, most]).
@@ -65,7 +66,7 @@ class ProbabilisticChecker final : public AceChecker {
   FixedBoxChecker boxes_;
   ProbabilisticConfig config_;
   double cos_tilt_max_ = 0.0;
-  double weight_[kNodes] = {};  // of the normal's nodes
+  double weight_[kNodes] = {};  // of the nodes, by the normal distribution
 };
 
 }  // namespace mlnav

@@ -1,5 +1,5 @@
-// `settle`: the reference checker. Settles the rover at the pose and compares the settled state with
-// the limits. No bounds: exact where settling converges, silent about uncertainty.
+// `settle`: the reference checker. It settles the rover at the pose and compares the settled state with the
+// limits. It is exact where settling converges, and gives no bounds.
 #pragma once
 
 #include "mlnav/rover/settle.hpp"
@@ -16,7 +16,7 @@ class SettleChecker final : public AceChecker {
   AceReport report(const Stance& stance) const noexcept override;
   const RoverModel& model() const noexcept override { return model_; }
 
-  // report() for a state that was settled already (from another start, say).
+  // report() for a state that is already settled, from another start for example.
   AceReport judge(const Pose2& pose, const SettledState& settled) const noexcept;
 
  private:

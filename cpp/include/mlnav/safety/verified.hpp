@@ -2,16 +2,22 @@
 // inside the reported bounds, and that everything inside the bounds is within the limits
 // (docs/verified_ace.md has the argument).
 //
-// Unknown is the state itself, q = (roll, pitch, differential, left bogie, right bogie, height), because
+// The unknown is the state itself, q = (roll, pitch, differential, left bogie, right bogie, height), because
 // axle positions are explicit in it. A settled state is a zero of
 //
 //   G_i(q) = Z_i(q) - r - H(P_i(q), lean_i(q)),     i = 1..6,
 //
-// Z_i, P_i and lean_i axle height, place and lean, H the wheel-height field. With Y close to the inverse of G's slope,
-// T(q) = q - Y G(q) is continuous; if T maps a box Q into its own inside, Q holds a fixed point of T
-// (Brouwer), Y is regular, and so the fixed point is a settled state. H enters as its value and slope at
-// the centre and a range for the rest (wheel_range), so that neither the ground's slope nor the rover's own
-// motion under tilt widens anything.
+// where Z_i, P_i and lean_i are the axle's height, place and lean, and H is the wheel-height field. Let Y be
+// close to the inverse of the slope of G. T(q) = q - Y G(q) is continuous. If T maps a box Q into its
+// interior, then Q holds a fixed point of T (Brouwer), Y is regular, and so the fixed point is a settled
+// state. The interval image of Q under T is Krawczyk's operator
+//
+//   K(Q) = q_c - Y G(q_c) + (I - Y J(Q)) (Q - q_c)
+//
+// (R. Krawczyk, Computing 4, 1969; A. Neumaier, Interval Methods for Systems of Equations, 1990, chapter 5),
+// with one change: G has kinks, and no Jacobian. So H enters as its value and slope at the centre and an
+// interval for the residual (wheel_range), which adds |Y| times that interval. Neither the ground's slope nor
+// the rover's own motion under tilt widens the image.
 #pragma once
 
 #include "mlnav/rover/settle.hpp"
@@ -46,13 +52,13 @@ class VerifiedChecker final : public AceChecker {
   friend struct VerifiedBoxes;  // tests of single boxes
   struct Reach;
   struct Work;  // one pose's working values
-  unsigned hopeless(const ChainState<double>& state, double beyond_rad) const noexcept;
-  bool guess(Work* work, const Stance& stance) const noexcept;
-  void turn(Work* work) const noexcept;
-  bool move(Work* work, Reach* reach) const noexcept;
+  unsigned reasons_beyond_limits(const ChainState<double>& state, double beyond_rad) const noexcept;
+  bool find_centre(Work* work, const Stance& stance) const noexcept;
+  void set_angles(Work* work) const noexcept;
+  bool bound_motion(Work* work, Reach* reach) const noexcept;
   bool linearize(Work* work) const noexcept;
-  void drift(const Work& work, double out[kStates]) const noexcept;
-  bool enclose(Work* work, double reach, double enclosed_m) const noexcept;
+  void interval_remainder(const Work& work, double out[kStates]) const noexcept;  // |I - Y J(Q)| w
+  bool krawczyk_image(Work* work, double reach, double enclosed_m) const noexcept;
   bool certify(Work* work) const noexcept;
   void judge_box(Work* work) const noexcept;
   AceReport check(const Stance& stance, bool everything) const noexcept;

@@ -18,18 +18,18 @@ struct CostToGoScratch {
 // Fills cost_to_go[cell] with the least sum of length x mean cost per metre to the goal; +inf where
 // the goal cannot be reached. Edges: 8 neighbours, length 1 or sqrt(2) cells; a diagonal is closed
 // when either cell beside it is infinite (no cutting of corners). Goal inside the grid: the cell that
-// holds it is the source (when its own cost is infinite it counts as cost 1: the goal was asked for).
+// holds it is the source (if its own cost is infinite it counts as 1: the goal was commanded).
 // Goal outside: every border cell with finite cost is a source with value distance(cell centre, goal)
 // x outside_cost_per_m. Deterministic: ties by cell index.
 //
-// extra_cost_per_m may be null; it is added to cost_per_m cell by cell (risk and memory). Lies are
-// harmless: NaN and negative extras count as none, infinite ones close the cell.
+// extra_cost_per_m may be null; it is added to cost_per_m cell by cell (risk). Any values are safe: NaN and
+// negative ones count as zero, infinite ones close the cell.
 void solve_cost_to_go(const CoarseGrid& grid, const float* cost_per_m,
                       const float* extra_cost_per_m, Point2 goal, double outside_cost_per_m,
                       const CostToGoScratch& scratch, float* cost_to_go) noexcept;
 
-// Bilinear between cell centres over the cells that are finite (weights renormalised; +inf when the
-// nearest cell, the one that holds the point, is infinite or the point lies outside the grid).
+// Bilinear between cell centres over the finite cells (weights renormalised). +inf if the cell that holds the
+// point is infinite or the point lies outside the grid.
 double sample_cost_to_go(const CoarseGrid& grid, const float* cost_to_go, double x_m,
                          double y_m) noexcept;
 

@@ -1,6 +1,7 @@
-// What driving costs, for ranking alone (safety is the verdicts'): the costmap, dearer where the rover has been and
-// beside keep-out zones; the price of a risk map, dearer around poses that failed; and the cost-to-go over both. It
-// knows poses by where they are, and no tree, lattice or list; any planner can use it.
+// What driving costs, for ranking alone (safety is the verdicts'): the costmap, dearer where the rover has
+// been and beside keep-out zones; the price of a risk map, dearer around poses that failed; and the
+// cost-to-go over both. It knows poses by where they are, and no tree, lattice or list; any planner can use
+// it.
 //
 //   begin() -> add_visit() -> build() -> [use_risk()] -> solve() -> at(), to_go()
 #pragma once
@@ -40,7 +41,8 @@ class Costs : NoCopy {
   // A cycle begins, without a risk map.
   void begin() noexcept;
 
-  // Where the rover has been costs more, from the next build() on: a pocket fills up until its way out is cheaper.
+  // Where the rover has been costs more, from the next build() on: a pocket fills up until its way out is
+  // cheaper.
   void add_visit(const Pose2& pose) noexcept;
 
   // Costmap, visits and the margin of the zones. `keep_out` has the shape of `heights`.
@@ -52,8 +54,9 @@ class Costs : NoCopy {
   void use_risk(const RiskView& risk) noexcept;
   bool has_risk() const noexcept { return has_risk_; }
 
-  // A pose failed for these reasons. One failure says more about the poses beside it than the map did: with a risk
-  // map it raises the price around them now, and in later cycles too, since the ground ahead is the same.
+  // A pose failed for these reasons. One failure says more about the poses beside it than the map did: with a
+  // risk map it raises the price around them now, and in later cycles too, since the ground ahead is the
+  // same.
   void add_failure(const Pose2& pose, Reasons reasons) noexcept;
 
   // Cost-to-go to a goal, inside the map or not.
@@ -72,8 +75,8 @@ class Costs : NoCopy {
     }
     return cost;
   }
-  // How likely a pose is to fail, as far as anything is known: the price of its risk, else its cost. For the order
-  // in which poses are checked.
+  // How likely a pose is to fail, as far as anything is known: the price of its risk, else its cost. For the
+  // order in which poses are checked.
   double suspicion(const Pose2& pose) const noexcept {
     return has_risk_ ? sample_price(risk_, price_, pose.x_m, pose.y_m, pose.heading_rad)
                      : at(pose.x_m, pose.y_m, pose.heading_rad);

@@ -1,8 +1,8 @@
-// The candidate paths: turn in place, then an arc, then another arc (ENav: 14 x 11 x 11 = 1,694 paths,
-// 3 m each arc, ACE every 0.25 m; its sets of turns and curvatures are unpublished, these are ours). Paths
-// share prefixes: with the default sets and ENav's spacing a full sweep has 14 * 11 * 12 + 14 * 121 * 12 =
-// 22,176 distinct arc poses, and 29 distinct poses of turning in place (every 10 deg out to +160 and to
-// -130 deg) besides the start.
+// The tree of candidate paths: a turn in place, an arc, and a second arc (ENav: 14 x 11 x 11 = 1,694 paths, 3
+// m each arc, ACE every 0.25 m; its sets of turns and curvatures are not published, these are ours). Paths
+// share prefixes: with the default sets and ENav's spacing the tree has 14 * 11 * 12 + 14 * 121 * 12 = 22,176
+// distinct poses on arcs, and 29 distinct poses of turning in place (every 10 deg to +160 and to -130 deg)
+// besides the start.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct PathTreeConfig {
   static constexpr int kMaxTurns = 64;
   static constexpr int kMaxCurvatures = 64;
   int turn_count = 14;
-  // Closed under taking 30 deg off, the part of a turn that is committed: what is left of a turn is again
-  // a candidate, so that a rover half way round does not find its goal out of reach and turn back.
+  // Closed under subtracting 30 deg, the part of a turn that is committed: the rest of a turn is again a
+  // candidate. So a rover that is half way round does not lose its candidate and turn back.
   double turn_rad[kMaxTurns] = {0.0,         10 * kDeg,  -10 * kDeg,  20 * kDeg,  -20 * kDeg,
                                 40 * kDeg,   -40 * kDeg, 70 * kDeg,   -70 * kDeg, 100 * kDeg,
                                 -100 * kDeg, 130 * kDeg, -130 * kDeg, 160 * kDeg};
@@ -54,11 +54,11 @@ inline constexpr auto kFields<PathTreeConfig> = std::tuple{
 PathTreeConfig wide_spacing(PathTreeConfig config = {}) noexcept;
 Fault validate(const PathTreeConfig& config) noexcept;
 
-// Indices: turn t, first arc a, second arc b; path = (t * A + a) * A + b; ties go to the smaller, so
-// the sets list the plain choices first.
+// Indices: turn t, first arc a, second arc b; path = (t * A + a) * A + b. Ties go to the smaller index, so
+// the sets list the simplest choices first.
 class PathTree : NoCopy {
  public:
-  static constexpr int kMaxTurnPoses = 1024;  // both sides together
+  static constexpr int kMaxTurnPoses = 1024;  // of both sides together
   // Bytes of an aligned arena; 0 for a configuration that validate() refuses.
   static std::size_t memory_required(const PathTreeConfig& config) noexcept;
   Fault init(const PathTreeConfig& config, double commit_turn_rad, Arena* arena) noexcept;
@@ -68,7 +68,7 @@ class PathTree : NoCopy {
   int poses_per_arc() const noexcept { return poses_per_arc_; }
   int paths() const noexcept { return turns() * curvatures() * curvatures(); }
   int first_arcs() const noexcept { return turns() * curvatures(); }
-  // Distinct poses besides the start: turning in place, and along arcs.
+  // Distinct poses besides the start: of turning in place, and along arcs.
   int turn_poses() const noexcept { return left_count_ + right_count_; }
   int arc_poses() const noexcept { return (first_arcs() + paths()) * poses_per_arc_; }
   int poses() const noexcept { return turn_poses() + arc_poses(); }
@@ -77,7 +77,7 @@ class PathTree : NoCopy {
 
   // Pose ids: [0, turn_poses()) while turning (left ones first, each side by growing angle), then
   // first arcs, then second arcs, `poses_per_arc` each.
-  int turn_pose_begin(int turn) const noexcept;  // first pose of the side this turn is to
+  int turn_pose_begin(int turn) const noexcept;  // the first pose on the side of this turn
   int turn_pose_count(int turn) const noexcept;  // how many of them it passes, its end included
   int first_arc_pose(int turn, int arc) const noexcept {
     MLNAV_ASSERT(turn >= 0 && turn < turns() && arc >= 0 && arc < curvatures());
@@ -91,8 +91,8 @@ class PathTree : NoCopy {
   // Angle of a turning pose relative to the start heading.
   double turn_pose_angle_rad(int pose_id) const noexcept;
 
-  // Offsets of the poses along an arc of curvature index `arc` that starts at the origin heading +x;
-  // sin and cos of the heading change with them, so that no trigonometry is left in a cycle.
+  // Poses along an arc of curvature index `arc` that starts at the origin with heading +x, and the sine and
+  // cosine of their headings, so that a cycle needs no trigonometry for them.
   struct ArcPose {
     double x_m, y_m, turned_rad;
     double sin, cos;

@@ -1,5 +1,5 @@
-// A risk map: the chance, per heading bin and cell, that ACE rejects the rover there. Whatever fills
-// it (Sobel, network, oracle) is a heuristic: the planner prices it and never trusts it.
+// A risk map: the probability, per heading bin and cell, that ACE rejects the rover there. It comes from a
+// heuristic (Sobel, network, oracle). The planner prices it and never trusts it.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace mlnav {
 
-// p[(bin * ny + iy) * nx + ix]; bin k is heading k * 2 pi / bins (one bin: any heading). A value that
+// p[(bin * ny + iy) * nx + ix]; bin k is heading k * 2 pi / bins (one bin: all headings). A value that
 // is not finite carries no information and counts as 0; others are clamped to [0, kMaxRisk].
 struct RiskView {
   const float* p = nullptr;
@@ -28,7 +28,7 @@ inline constexpr float kMaxRisk = 0.99F;
 
 Status validate(const RiskView& risk) noexcept;
 
-// -log(1 - p) after clamping: what risk costs per metre before its weight. 0 for non-finite p.
+// -log(1 - p) after clamping: the cost of risk per metre, before its weight. 0 for non-finite p.
 double risk_price(float p) noexcept;
 
 // How risk enters costs.
@@ -48,19 +48,19 @@ inline constexpr auto kFields<RiskPricing> = std::tuple{
 };
 Fault validate(const RiskPricing& pricing) noexcept;
 
-// price[bin][iy][ix] = risk_price(p): done once a cycle, so that sampling needs no logarithm.
+// price[bin][iy][ix] = risk_price(p), once a cycle, so that sampling needs no logarithm.
 void price_risk(const RiskView& risk, float* price) noexcept;
 
-// Price at a pose: linear between the two heading bins beside it, nearest cell in space; 0 outside and
+// Price at a pose: linear between the two nearest heading bins, nearest cell in space; 0 outside and
 // at a pose that is not finite.
 double sample_price(const RiskView& risk, const float* price, double x_m, double y_m,
                     double heading_rad) noexcept;
 
-// Adds to the price at a pose's cell: to the two headings beside it, each by its nearness. Poses outside,
-// or not finite, change nothing.
+// Adds to the price at a pose's cell, for the two nearest heading bins, with the weights of sample_price().
+// Poses outside, or not finite, change nothing.
 void raise_price(const RiskView& risk, float* price, const Pose2& pose, double by) noexcept;
 
-// Mean price over headings and over the risk cells inside each coarse cell, for the cost-to-go.
+// Mean price over all headings and over the risk cells inside each coarse cell, for the cost-to-go.
 void coarse_price(const RiskView& risk, const float* price, const CoarseGrid& grid,
                   float* coarse) noexcept;
 

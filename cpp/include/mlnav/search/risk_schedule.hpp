@@ -1,6 +1,6 @@
 // When a planner asks its heuristic for a risk map. A map costs time, and most cycles do without one: then it
-// is asked for when the cheapest path has failed. But hard ground comes in stretches, and there a map pays from
-// the start of the cycle.
+// is asked for when the cheapest path has failed. But hard ground comes in stretches, and there a map pays
+// from the start of the cycle.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class RiskSchedule {
   void reset() noexcept { hard_cycles_ = 0; }
   // Whether the cycle that begins asks before it ranks.
   bool up_front() const noexcept { return policy_.ask == AskRisk::kAlways || hard_cycles_ > 0; }
-  // A cycle is over. It needed a map if it used one and either asked for it after a failure or tried more than
-  // one path with it.
+  // A cycle is over. It needed a map if it used one and either asked for it after a failure or tried more
+  // than one path with it.
   void end_cycle(bool needed_map) noexcept {
     if (needed_map) {
       hard_cycles_ = policy_.persist_cycles;

@@ -1,6 +1,6 @@
-// What is known about the safety of a planner's poses in one cycle: the checker's verdicts, each asked for once,
-// and the tests against keep-out zones. It knows poses by the ids that a planner numbers them with, and no tree,
-// lattice or list; any planner can use it.
+// What is known about the safety of a planner's poses in one cycle: the checker's verdicts, each asked for
+// once, and the tests against keep-out zones. It knows poses by the ids that a planner numbers them with, and
+// no tree, lattice or list; any planner can use it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ enum class Verdict : std::uint8_t {
 };
 
 // The last piece of motion before a pose, for keep-out zones: it has to stay clear of them along the way. The
-// stance of the pose says which motion it is: an arc of its curvature or, with an infinite one, a turn in place.
+// stance of the pose says which motion it is: an arc of its curvature or, with an infinite one, a turn in
+// place.
 struct Approach {
   Pose2 start;    // of the arc or the turn
   double middle;  // from there to the middle of the piece: metres or radians (left positive)

@@ -1,4 +1,4 @@
-"""Worlds, sensors and localizations from outside, held to their contracts while they are used."""
+"""Worlds, sensors and localizations from outside, validated while they are used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (*STATE_COLUMNS, "safe", "reasons", "status", "phase", "driven_m")
 """Of states, which records, pictures and judgements read."""
 
 
-class _Held:
+class _Validated:
     """What they share: the part's own settings where it reads nothing back."""
 
     def __init__(self, made: Any, part: Part, config: Config) -> None:
@@ -32,7 +32,7 @@ class _Held:
     def as_built(self) -> dict[str, float]:
         """As the part says, or its settings."""
         own = getattr(self._made, "as_built", None)
-        with self._part.blamed():
+        with self._part.guard():
             return (
                 own()
                 if own
@@ -40,7 +40,7 @@ class _Held:
             )
 
 
-class HeldSensor(_Held):
+class ValidatedSensor(_Validated):
     """A sensor whose maps are of one resolution and as large as it says, at most."""
 
     _made: Sensor
@@ -49,14 +49,14 @@ class HeldSensor(_Held):
     @property
     def max_cells(self) -> int:
         """Most cells of a local map."""
-        with self._part.blamed():
+        with self._part.guard():
             cells = self._made.max_cells
         self._part.expect(cells > 0, f"max_cells must be positive, not {cells}")
         return cells
 
     def sense(self, state: RoverState) -> HeightMap:
         """The local map."""
-        with self._part.blamed():
+        with self._part.guard():
             seen = self._made.sense(state)
         expect = self._part.expect
         expect(isinstance(seen, HeightMap), f"sense() gives a {type(seen).__name__}, no HeightMap")
@@ -67,14 +67,14 @@ class HeldSensor(_Held):
         return seen
 
 
-class HeldLocalization(_Held):
+class ValidatedLocalization(_Validated):
     """A localization that leaves the truth as it is."""
 
     _made: Localization
 
     def update(self, before: RoverState, execution: Execution) -> RoverState:
         """The state after a motion."""
-        with self._part.blamed():
+        with self._part.guard():
             state = self._made.update(before, execution)
         expect = self._part.expect
         given = type(state).__name__
@@ -88,14 +88,14 @@ class HeldLocalization(_Held):
         return state
 
 
-class HeldWorld(_Held):
+class ValidatedWorld(_Validated):
     """A world whose states have all that is read of them."""
 
     _made: World
 
     def place(self, pose: Pose) -> SettledStates:
         """Put the rover down."""
-        with self._part.blamed():
+        with self._part.guard():
             placed = self._made.place(pose)
         self._states("place", placed)
         self._part.expect(len(placed) == 1, f"place() must give one state, not {len(placed)}")
@@ -103,7 +103,7 @@ class HeldWorld(_Held):
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
         """Drive a committed motion."""
-        with self._part.blamed():
+        with self._part.guard():
             done = self._made.execute(pose, motion)
         expect = self._part.expect
         given = type(done).__name__
