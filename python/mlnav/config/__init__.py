@@ -37,7 +37,6 @@ from mlnav.config.localizations import (
 from mlnav.config.planners import Costmap, Enav, PathTree, Planner
 from mlnav.config.rover import Limits, Rover
 from mlnav.config.section import (
-    Angle,
     ConfigError,
     Count,
     NonNegative,
@@ -59,7 +58,6 @@ __all__ = [
     "CLOSE_TURN_DEG",
     "WIDE_STEP_M",
     "WIDE_TURN_DEG",
-    "Angle",
     "Bullet",
     "Checker",
     "Config",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from mlnav.config.checkers import CLOSE_STEP_M, CLOSE_TURN_DEG
 from mlnav.config.core_fields import CostmapConfig, EnavConfig, PathTreeConfig
 from mlnav.config.heuristics import Heuristic
-from mlnav.config.section import ConfigError, PartSection, filled
+from mlnav.config.section import ConfigError, Count, PartSection, filled
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -28,7 +26,7 @@ class Planner(PartSection):
     """What all planners share."""
 
     kind: ClassVar[str] = "planner"
-    overthink_evaluations: Annotated[int, Field(ge=0)] = 275
+    overthink_evaluations: Count = EnavConfig.model_fields["overthink_evaluations"].default
     """A cycle with more ACE evaluations than this is an overthink."""
 
     @property

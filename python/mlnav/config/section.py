@@ -110,7 +110,6 @@ def _section_again(kind: str, data: dict[str, Any], digest: str) -> PartSection:
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-Angle = Annotated[float, Field(gt=0, lt=90)]
 
 
 def numbers_of(prefix: str, section: Section) -> dict[str, float]:
