@@ -1,5 +1,5 @@
 # Installs the core into an empty prefix, then configures, builds and runs tests/consumer against it,
-# as a stranger's find_package(mlnav) would, and builds the examples the same way. Run by ctest:
+# as a foreign project with find_package(mlnav) would, and builds the examples the same way. Run by ctest:
 #   cmake -DBUILD=... -DCONSUMER=tests/consumer -DEXAMPLES=cpp/examples -DWORK=... -DCXX=...
 #         -DGENERATOR=... -DMAKE_PROGRAM=... -DVERSION=... -P check_consumer.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -38,6 +38,10 @@ endforeach()
 file(READ "${WORK}/consumer/compile_commands.json" commands)
 if(NOT commands MATCHES "-ffp-contract=off")
   message(FATAL_ERROR "the installed package does not hand -ffp-contract=off to its users")
+endif()
+# So has the assertion mode: inline functions of the headers assert too.
+if(NOT commands MATCHES "MLNAV_ASSERT_MODE=MLNAV_ASSERT_")
+  message(FATAL_ERROR "the installed package does not hand its assertion mode to its users")
 endif()
 if(commands MATCHES "-fno-exceptions|-fno-rtti|-Werror")
   message(FATAL_ERROR "the installed package forces its own rules on its users")

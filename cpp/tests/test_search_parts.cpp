@@ -190,6 +190,8 @@ class Star final : public Planner {
 
   Status plan(const PlanRequest& request, PlanResult* result) noexcept override {
     *result = PlanResult{};
+    result->status = validate(request);
+    if (result->status != Status::kOk) return result->status;
     verdicts.begin(request.map, request.keep_out, request.ace_budget);
     costs.begin();
     costs.add_visit(request.pose);
@@ -267,6 +269,8 @@ TEST(SecondPlanner, SharesVerdictsAndCosts) {
   star.reset();
   ASSERT_EQ(star.plan(request, &result), Status::kOk);
   EXPECT_EQ(result.path_index, 6);
+  request.goal_tolerance_m = 0.0;
+  EXPECT_EQ(star.plan(request, &result), Status::kGoalToleranceBad);
 }
 
 TEST(Costs, VisitsRiskAndFailuresAddUp) {

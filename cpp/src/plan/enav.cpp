@@ -11,23 +11,6 @@ namespace {
 
 std::size_t size_of(int n) noexcept { return static_cast<std::size_t>(n); }
 
-class StageTimer {
- public:
-  StageTimer(const Clock& clock, double* total_s) noexcept
-      : clock_(clock), total_s_(total_s), start_s_(now()) {}
-  ~StageTimer() { *total_s_ += now() - start_s_; }
-  StageTimer(const StageTimer&) = delete;
-  StageTimer& operator=(const StageTimer&) = delete;
-
- private:
-  double now() const noexcept {
-    return clock_.now_s != nullptr ? clock_.now_s(clock_.context) : 0.0;
-  }
-  Clock clock_;
-  double* total_s_;
-  double start_s_;
-};
-
 CostsConfig costs_config(const EnavConfig& config) noexcept {
   CostsConfig costs;
   costs.costmap = config.costmap;
@@ -180,36 +163,8 @@ Status EnavPlanner::refuse(const PlanRequest& request) const noexcept {
   if (resolution_m_ != 0.0 && map.resolution_m != resolution_m_) {
     return Status::kMapResolutionChanged;
   }
-  const Pose2& pose = request.pose;
-  if (!std::isfinite(pose.x_m) || !std::isfinite(pose.y_m) || !std::isfinite(pose.heading_rad) ||
-      std::isnan(request.standing_curvature_per_m)) {
-    return Status::kPoseNotFinite;
-  }
-  if (std::fabs(pose.heading_rad) > kMaxHeading_rad) return Status::kPoseHeadingTooLarge;
-  CellIndex cell;
-  if (!cell_of(map, pose.x_m, pose.y_m, &cell)) return Status::kPoseOutsideMap;
-  if (!std::isfinite(request.goal.x_m) || !std::isfinite(request.goal.y_m)) {
-    return Status::kGoalNotFinite;
-  }
-  if (!(request.goal_tolerance_m > 0.0 && std::isfinite(request.goal_tolerance_m))) {
-    return Status::kGoalToleranceBad;
-  }
-  const GridView& guess = request.cost_map;
-  if (guess.z != nullptr &&
-      (guess.nx != map.nx || guess.ny != map.ny || guess.resolution_m != map.resolution_m ||
-       guess.origin_x_m != map.origin_x_m || guess.origin_y_m != map.origin_y_m)) {
-    return Status::kCostMapBadShape;
-  }
-  const KeepOutMask& zones = request.keep_out;
-  if (zones.cells != nullptr && (zones.nx != map.nx || zones.ny != map.ny)) {
-    return Status::kKeepOutBadShape;
-  }
-  if (request.risk != nullptr) {
-    status = costs_.check(*request.risk);
-    if (status != Status::kOk) return status;
-  }
-  status = validate(map);
-  return status == Status::kOk && guess.z != nullptr ? validate(guess) : status;
+  status = validate(request);
+  return status == Status::kOk && request.risk != nullptr ? costs_.check(*request.risk) : status;
 }
 
 void EnavPlanner::begin(const PlanRequest& request) noexcept {

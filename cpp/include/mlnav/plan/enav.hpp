@@ -10,7 +10,8 @@
 // failed: then the candidates are ranked anew, and all verdicts so far still hold.
 //
 // Bounds of a cycle. What depends on the map alone (costmap, cost-to-go, margin of zones, pricing of risk) is
-// bounded by max_map_cells, max_risk_cells and the two memories. Checker calls are bounded by
+// bounded by max_map_cells, max_risk_cells and the two memories (the margin: each coarse cell of a zone marks
+// the coarse cells within the rover's inscribed radius). Checker calls are bounded by
 // PlanRequest::ace_budget. The rest, the search, is counted in units of one pose looked at, for its cost or
 // for its verdict, and bounded by PlanRequest::work_budget; units are taken before the work is done, so that
 // Telemetry::work never exceeds the budget. With T turns, A curvatures, S poses per arc, P = T A A paths of

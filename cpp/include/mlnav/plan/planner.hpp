@@ -41,6 +41,9 @@ struct PlanRequest {
   std::int64_t work_budget = -1;
   Clock clock;
 };
+// kOk, or why no planner can plan on a request: its map, pose, goal, cost map or zones. `risk` is not looked at, since
+// what is wrong with it depends on the planner. O(cells).
+Status validate(const PlanRequest& request) noexcept;
 
 enum class Outcome : std::uint8_t {
   kPath,             // commit the returned segment, then call again

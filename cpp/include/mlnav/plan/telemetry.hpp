@@ -24,6 +24,24 @@ struct Clock {
   void* context = nullptr;
 };
 
+// Adds the time from its construction to its destruction to a stage of the telemetry.
+class StageTimer {
+ public:
+  StageTimer(const Clock& clock, double* total_s) noexcept
+      : clock_(clock), total_s_(total_s), start_s_(now()) {}
+  ~StageTimer() { *total_s_ += now() - start_s_; }
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+
+ private:
+  double now() const noexcept {
+    return clock_.now_s != nullptr ? clock_.now_s(clock_.context) : 0.0;
+  }
+  Clock clock_;
+  double* total_s_;
+  double start_s_;
+};
+
 struct Telemetry {
   std::int64_t ace_evaluations = 0;  // distinct poses put through the checker, the start included
   std::int64_t ace_floor = 0;        // those of the accepted path alone, the start included
