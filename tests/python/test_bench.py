@@ -3,12 +3,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mlnav.bench.traverses import class_table, config_digest, traverses
 
 from mlnav import _core
 from mlnav.config import Config, names_of
 from mlnav.core import HeightMap
-from mlnav.stats import Rate
 from mlnav.studies.cases import Case, cases, real_terrain_files
 from mlnav.studies.cost import cost
 from mlnav.studies.soundness import (
@@ -24,17 +22,6 @@ from mlnav.studies.soundness import (
     tally,
 )
 from mlnav.terrain import TerrainError
-
-
-def test_wilson_intervals() -> None:
-    # Brown, Cai, DasGupta 2001, and the rule of three's better kin
-    low, high = Rate(0, 100).interval
-    assert (low, high) == pytest.approx((0.0, 0.03699), abs=1e-5)
-    assert Rate(8, 10).interval == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert Rate(0, 0).interval is None
-    assert Rate(0, 0).as_dict()["rate"] is None
-    assert Rate(0, 0).text() == "-"
-
 
 # -------------------------------------------------------------------------------------------- cases
 
@@ -70,13 +57,8 @@ def test_a_case_of_several_kinds_draws_all_of_them() -> None:
     assert {True, False} == set(tilts)
 
 
-def test_a_class_is_one_case_and_one_record_however_it_is_written(tmp_path) -> None:
+def test_a_class_is_one_case_however_it_is_written() -> None:
     assert cases("10/0.1") == cases("10/.10")
-    config = Config().replaced(["traverse.max_cycles=1"])
-    for name in ("10/.10", "10/0.1"):
-        (record,) = traverses([name], [4], config, tmp_path / "records.jsonl")
-        assert record["class"] == "10/.10"
-    assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("spec", ["10/.07", "demo", "steps"])
@@ -355,31 +337,6 @@ def test_nominal_heights_are_those_settling_starts_from() -> None:
     assert np.ptp(offset) < 1e-6
     assert offset[0] > 0.0  # a wheel on a slope touches uphill of its middle
     assert np.ptp(heights[1] - 0.2 * (5.0 - plan[:, 1])) < 1e-6
-
-
-# ---------------------------------------------------------------------------------------- traverses
-
-
-def test_class_table_pools_cycles() -> None:
-    timing = {"wall_s": 1.0, "stage_s": {"plan": 0.2}}
-    common = {"class": "0/.1", "timing": timing, "driven_m": 10.0}
-    good = {"success": True, "outcome": "goal_reached", "inefficiency": 0.2, "evaluations": [1, 3]}
-    bad = {"success": False, "outcome": "stuck", "inefficiency": None, "evaluations": [300, 500]}
-    (row,) = class_table([common | good, common | bad])
-    assert row["runs"] == 2
-    assert row["success"]["rate"] == 0.5
-    assert row["outcomes"] == {"goal_reached": 1, "stuck": 1}
-    assert row["evaluations_per_cycle"]["mean"] == 201.0
-    assert row["evaluations_per_cycle"]["median"] == 151.5
-    assert row["overthink_rate"] == 0.5
-    assert row["inefficiency"] == 0.2
-    assert row["evaluations_per_m"] == pytest.approx(40.2)
-    assert row["stage_ms_per_cycle"]["plan"] == pytest.approx(100.0)
-
-
-def test_a_digest_tells_configurations_apart() -> None:
-    assert config_digest(Config()) == config_digest(Config())
-    assert config_digest(Config()) != config_digest(Config().replaced(heuristic="sobel"))
 
 
 # ------------------------------------------------------------------------------------------- cost

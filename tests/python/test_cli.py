@@ -539,14 +539,3 @@ def test_tables_of_the_screen_cut_no_cell(width: int) -> None:
     assert all(len(line) <= width for line in text.splitlines())
     shown = sorted(re.sub(r"\s", "", text))
     assert shown == sorted("".join(["ground", "checker", "passed", "us/pose", *cells]))
-
-
-def test_bench_traverses_goes_on_where_it_was(tmp_path: Path) -> None:
-    args = ("bench", "traverses", "--classes", "0/.02", "--out", tmp_path, "--json")
-    first = json.loads(run(*args, "--seeds", 1).stdout)
-    second = json.loads(run(*args, "--seeds", 2).stdout)
-    assert first["classes"][0]["runs"] == 1
-    assert second["classes"][0]["runs"] == 2
-    records = list(read_jsonl(tmp_path / "traverses.jsonl"))
-    assert [r["seed"] for r in records] == [0, 1]
-    assert "class" in run(*args[:-1], "--seeds", 2).stdout

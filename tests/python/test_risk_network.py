@@ -19,7 +19,7 @@ from mlnav.risk import ModelError, RiskMap, held_to_contract, make_heuristic, mo
 from mlnav.risk.network import network_input
 from mlnav.sim import TruthSensor, out_of_work, traverse
 from mlnav.terrain import Terrain, benchmark_class, load
-from mlnav.trials.trial import Reliability, risk_at
+from mlnav.trials.records import Reliability, risk_at
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -156,6 +156,9 @@ def test_paired_ratios() -> None:
     twice = paired_ratio(tops, [1.0] * 5, bottoms, [1.0] * 5)  # in every draw, too
     assert (twice.value, twice.interval) == (2.0, None)
     assert paired_ratio([], [], [], []).value is None
+    assert paired_ratio([1.0], [1.0], [0.0], [1.0]).value is None
+    many = paired_ratio([100.0, 300.0] * 4, [10.0] * 8, [50.0, 30.0] * 4, [10.0] * 8)
+    assert 2.0 <= many.interval[0] < 5.0 < many.interval[1] <= 10.0
 
 
 def test_independent_ratios() -> None:
@@ -209,3 +212,40 @@ def test_figures_in_words_and_in_records() -> None:
 def test_scipys_statistics_are_not_loaded_before_they_are_needed() -> None:
     program = "import sys, mlnav.stats; sys.exit('scipy.stats' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_wilson_intervals() -> None:
+    # Brown, Cai, DasGupta 2001, and the rule of three's better kin
+    assert Rate(0, 100).interval == pytest.approx((0.0, 0.03699), abs=1e-5)
+    assert Rate(8, 10).interval == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert Rate(0, 0).interval is None
+    assert Rate(0, 0).as_dict()["rate"] is None
+
+
+def test_strata_are_drawn_each_for_itself() -> None:
+    top, bottom = [10.0] * 5 + [1000.0] * 5, [10.0] * 10
+    ones = [1.0] * 10
+    mixed = paired_ratio(top, ones, bottom, ones)
+    kept = paired_ratio(top, ones, bottom, ones, [0] * 5 + [1] * 5)
+    assert kept.value == mixed.value
+    assert kept.interval is None  # nothing varies within a stratum
+    assert mixed.interval[1] - mixed.interval[0] > 1.0
+
+
+def test_paired_mean_covers_the_truth() -> None:
+    rng = np.random.default_rng(5)
+    hits = 0
+    for _ in range(60):
+        low, high = paired_mean(rng.normal(0.3, 1.0, 40).tolist()).interval
+        hits += low < 0.3 < high
+    assert 50 <= hits <= 60
+
+
+def test_mcnemar_by_hand() -> None:
+    a = [True] * 9 + [False] * 1 + [True] * 5 + [False] * 3
+    b = [False] * 9 + [True] * 1 + [True] * 5 + [False] * 3
+    test = mcnemar(a, b)
+    assert (test["only_a"], test["only_b"], test["both"], test["neither"]) == (9, 1, 5, 3)
+    assert test["p"] == pytest.approx(2 * 11 / 1024)
+    assert mcnemar([True, False], [True, False])["p"] == 1.0
+    assert mcnemar([], [])["p"] == 1.0

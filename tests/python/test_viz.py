@@ -3,23 +3,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_runs import Made, analysed, made_trial, slots
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from mlnav.bench.compare import Comparison, contenders
-from mlnav.bench.compare_report import report
-from mlnav.viz.compare import compare_figure, contender_colours, state_figure, view
 from PIL import Image
 
 from mlnav import viz
 from mlnav.config import Config, names_of
+from mlnav.report.picture import compare_figure
 from mlnav.sim import Motion, TraverseResult, one_cycle, traverse
 from mlnav.sim.explain import explain
 from mlnav.sim.loop import make_world
 from mlnav.sim.standing import standing
 from mlnav.terrain import Terrain, benchmark_class
-from mlnav.trials.scenarios import Entry
 from mlnav.viz import style
 from mlnav.viz.relief import hillshade, relief_image, window
+from mlnav.viz.states import state_figure, view
+from mlnav.viz.style import contender_colours
 from mlnav.viz.traverse import numbers
 
 
@@ -338,53 +338,32 @@ def test_folded_names_lose_nothing(most: int) -> None:
 
 
 def test_compare_figure(tmp_path) -> None:
-    pair = contenders(
-        Config().replaced(checker="fixed_box", limits="enav_like"), heuristic=["none", "sobel"]
-    )
-    grounds = [Entry("a_very_long_name_of_a_map +.10", "x"), Entry("10/.07", "10/.07")]
     rng = np.random.default_rng(0)
-    runs = []
-    for entry in grounds:
-        for k in range(3):
-            for contender in pair:
-                counts = rng.integers(20, 400, 12).tolist()
-                failed = k == 2 and contender is pair[0]
-                zeros = [0] * 12
-                runs.append(
-                    {
-                        "entry": entry.label,
-                        "pair": k,
-                        "config": contender.digest,
-                        "outcome": "stuck" if failed else "goal_reached",
-                        "success": not failed,
-                        "cycles": 12,
-                        "driven_m": 12.0,
-                        "inefficiency": None if failed else 0.1 * k,
-                        "ace_evaluations": sum(counts),
-                        "evaluations": counts,
-                        "events": {"count": 0, "distinct": []},
-                        "timing": {"stage_s": {"heuristic": 0.01, "plan": 0.05}},
-                        "by_cycle": {
-                            "floor": [22] * 12,
-                            "rejected": zeros,
-                            "inferences": zeros,
-                            "risk_used": zeros,
-                            "ranked_again": zeros,
-                        },
-                    }
-                )
-    summary = report(Comparison(Config(), pair, grounds, 3), runs)
-    saved(compare_figure(summary, runs), tmp_path / "compare.png")
-    text = text_of(compare_figure(summary, runs))
+    failed = {"success": False, "outcome": "stuck", "inefficiency": None}
+
+    def trials(moved: bool) -> list[Made]:
+        return [
+            made_trial(
+                terrain, k, name, rng.integers(20, 400, 12).tolist() if moved else [],
+                wall_heuristic_s=0.01,
+                **(failed if (k, name) == (2, "none") or not moved else {"inefficiency": 0.1 * k}),
+            )
+            for terrain in ("a_very_long_name_of_a_map", "10/.07")
+            for k in range(3)
+            for name in ("none", "sobel")
+        ]  # fmt: skip
+
+    made = trials(moved=True)
+    figure = compare_figure(analysed(made), slots(made))
+    saved(figure, tmp_path / "compare.png")
+    text = text_of(compare_figure(analysed(made), slots(made)))
     assert "0/3\n0/km" in text
-    # nobody ever moved
-    still = [
-        r | {"evaluations": [], "cycles": 0, "success": False, "inefficiency": None}
-        | {"by_cycle": {k: [] for k in r["by_cycle"]}, "ace_evaluations": 0, "driven_m": 0.0}
-        for r in runs
-    ]  # fmt: skip
-    summary = report(Comparison(Config(), pair, grounds, 3), still)
-    viz.save_figure(compare_figure(summary, still), tmp_path / "still.png", dpi=40)
+    assert "fixed_box, enav_like: none, sobel" in text
+    assert "12 trials" in text
+    still = trials(moved=False)  # nobody ever moved
+    figure = compare_figure(analysed(still), slots(still))
+    viz.save_figure(figure, tmp_path / "still.png", dpi=40)
+    assert "n/a" in text_of(figure)
 
 
 def test_state_figure_of_all_heuristics(rocky: Terrain, tmp_path) -> None:

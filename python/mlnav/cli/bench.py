@@ -238,7 +238,7 @@ def instructions_command(
 
     Everything is built twice, without and with vectors, and run under valgrind's callgrind, which
     takes minutes. A network is turned into C by emx-onnx-cgen and has to compute what onnxruntime
-    does. `compare` reads the file that ships, python/mlnav/studies/instructions.json.
+    does. `compare` reads the file that ships, python/mlnav/trials/instructions.json.
 
     **Examples**
 

@@ -91,7 +91,6 @@ def _drop_output() -> None:
 
 def escaped(text: str) -> str:
     """The text, not read as markup by Rich."""
-    """`text` without markup of Rich's."""
     return text.replace("[", r"\[")
 
 

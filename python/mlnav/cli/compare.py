@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mlnav.cli.campaign import watched
+from mlnav.cli.campaign import KeepOldOption, watched
 from mlnav.cli.common import (
     AllowCoarseOption,
     BandOption,
@@ -29,6 +30,7 @@ from mlnav.cli.common import (
     assemble,
     claim,
     emit,
+    escaped,
     file_name,
     numbers,
     output,
@@ -112,6 +114,7 @@ def compare_command(
         ),
     ] = 0,
     workers: WorkersOption = 1,
+    keep_old: KeepOldOption = False,
     allow_coarse: AllowCoarseOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -170,7 +173,7 @@ def compare_command(
         covers=numbers("--rocks", rocks) or (0.0,),
         size_m=size,
     )
-    store = driven(definition, out, workers, force)
+    store = driven(definition, out, workers, force, keep_old)
     _reported(store, out, same_state, workers, pictures, as_json)
 
 
@@ -186,6 +189,7 @@ def traverses_command(
     limits: LimitsOption = None,
     heuristic: Annotated[str | None, typer.Option("--heuristic")] = None,
     workers: WorkersOption = 1,
+    keep_old: KeepOldOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
     out: OutOption = Path("out/bench-traverses"),
@@ -206,10 +210,11 @@ def traverses_command(
     setup = assemble(
         config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
     )
-    contenders = [{"name": setup.heuristic.name, **_part(setup, "heuristic")}]
+    contenders = contenders_of(setup, **{part: [getattr(setup, part).name] for part in COMPARED})
     specs = classes.split(",") if classes else list(CLASSES)
     definition = definition_of(setup, contenders, specs, name="traverses", trials=seeds, seed=seed)
-    _reported(driven(definition, out, workers, force), out, 0, workers, False, as_json)
+    store = driven(definition, out, workers, force, keep_old)
+    _reported(store, out, 0, workers, False, as_json)
 
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
@@ -248,7 +253,7 @@ def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
 
 def _plain(label: str) -> str:
     """A contender's name of letters that names may have: `sobel:weight_per_m=20` as `sobel-...`."""
-    return "".join(c if c.isalnum() or c in "_.+-" else "-" for c in label)
+    return re.sub(r"[^A-Za-z0-9_.+-]", "-", label)
 
 
 def _part(config: Config, part: str) -> dict[str, Any]:
@@ -290,6 +295,8 @@ def definition_of(
     maps = any(map(is_geotiff, terrains))
     if tuple(covers) != (0.0,) and not maps:
         raise RefusedError("rocks are added to GeoTIFFs, and none is given")
+    if size_m is not None and not maps:
+        raise RefusedError("a size is of the square in a GeoTIFF to drive in, and none is given")
     if how != AS_DECLARED and not maps:
         raise RefusedError("band, nodata and vertical unit are of GeoTIFFs, and none is given")
     listed = [
@@ -311,7 +318,7 @@ def definition_of(
     )
 
 
-def driven(definition: Definition, out: Path, workers: int, force: bool) -> Store:
+def driven(definition: Definition, out: Path, workers: int, force: bool, keep_old: bool) -> Store:
     """Run it in a folder, or go on there."""
     from mlnav.campaign import run
     from mlnav.campaign.definition import check_available
@@ -322,7 +329,9 @@ def driven(definition: Definition, out: Path, workers: int, force: bool) -> Stor
     if force:
         remove(out)
     with watched(f"the same command goes on with what is in {out}") as progress:
-        return run(definition, out, extend=True, workers=workers, progress=progress)
+        return run(
+            definition, out, extend=True, keep_old=keep_old, workers=workers, progress=progress
+        )
 
 
 # ------------------------------------------------------------------------------- what is reported
@@ -334,6 +343,8 @@ def _reported(
     from mlnav.io import write_json
     from mlnav.report.report import analysis_of, write_report
 
+    for earlier in (out / "compare.png", out / "same_states.json", *out.glob("states/*.png")):
+        earlier.unlink(missing_ok=True)
     write_report(out, pictures=0)
     analysis = analysis_of(store)
     same: dict[str, Any] | None = None
@@ -398,9 +409,9 @@ def print_analysis(analysis: Analysis) -> None:
         output.print(f"modelled flight time {text}", markup=False)
     for e in analysis.entrants:
         if e.out_of_work is not None:
-            output.print(f"[bold red]{e.name}[/]: {e.out_of_work}", soft_wrap=True)
+            output.print(f"[bold red]{e.name}[/]: {escaped(e.out_of_work)}", soft_wrap=True)
         for event in e.events:
-            output.print(f"[bold]{e.name}[/]: {event}")
+            output.print(f"[bold]{e.name}[/]: {escaped(event)}", soft_wrap=True)
 
 
 def _print_same_states(contenders: dict[str, Any]) -> None:

@@ -260,9 +260,7 @@ def _line(block: Block, name: str) -> dict[str, Any]:
         "contender": name,
     }
     for m in METRICS:
-        figure = block.figures[name][m.name]
-        if not isinstance(figure, Mapping):
-            line |= _columns(m.name, figure)
+        line |= _columns(m.name, block.figures[name][m.name])
     line |= {f"flight_{computer}_s": s for computer, s in block.flight_s[name].items()}
     against = block.against.get(name)
     line |= {k: getattr(against, k, None) for k in ("pairs", "both")}
@@ -277,7 +275,9 @@ def _line(block: Block, name: str) -> dict[str, Any]:
     return line
 
 
-def _columns(name: str, figure: Any) -> dict[str, float | None]:
+def _columns(name: str, figure: Any) -> dict[str, Any]:
+    if isinstance(figure, Mapping):
+        return {name: json.dumps(figure)}
     if not isinstance(figure, Estimate | Rate | PerExposure):
         return {name: figure}
     low, high = figure.interval or (None, None)

@@ -204,7 +204,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("planner_ms", "planner", "ms", "", Kind.PER_CYCLE,
            lambda run: 1e3 * run.number("wall_plan_s"), 2, tables=(TIME,)),
     Metric(
-        "plan_ms", "both", "ms",
+        "plan_ms", "heuristic + planner", "ms",
         "Wall time a cycle of what a rover computes, inference included, on the machine that ran"
         " the campaign and with whatever else it did then.",
         Kind.PER_CYCLE, _plan_ms, 2, tables=(TIME, EFFORT), versus="wall time, times less",
