@@ -40,7 +40,8 @@ class Jittered:
         """Why poses (n, 4), x, y, heading, curvature of the wheels, are not safe; 0: safe."""
         states = self._settled(poses)
         found = np.where(states["safe"], 0, np.maximum(states["reasons"], NOT_SETTLED))
-        return np.bitwise_or.reduce(found, axis=1).astype(np.uint16)
+        reasons: NDArray[np.uint16] = np.bitwise_or.reduce(found, axis=1).astype(np.uint16)
+        return reasons
 
     def report(self, poses: F64) -> dict[str, F64]:
         """Least and most of the states around each pose: for pictures and studies, not planners."""

@@ -35,5 +35,5 @@ class Relief:
         highest = maximum_filter(np.where(known, z, -np.inf), cells)
         lowest = minimum_filter(np.where(known, z, np.inf), cells)
         relief = np.where(known, highest - lowest, np.nan)
-        p = 1.0 - np.exp(-((relief / self._settings.scale_m) ** 2))
+        p = (1.0 - np.exp(-((relief / self._settings.scale_m) ** 2))).astype(np.float32)
         return RiskMap(p[np.newaxis], local_map.resolution_m, local_map.origin_m)

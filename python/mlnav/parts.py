@@ -264,11 +264,11 @@ def _entry_points() -> dict[tuple[str, str], list[tuple[str, str]]]:
         kind, _, name = entry.name.partition(".")
         if kind in KINDS and name:
             version = entry.dist.version if entry.dist is not None else ""
-            found.setdefault((kind, name), []).append((entry.value, version))
+            at = f"{entry.module}:{entry.attr}"
+            found.setdefault((kind, name), []).append((at, version))
     return found
 
 
-@cache
 def _outside(kind: str, name: str, at: str, version: str | None = None) -> Part:
     where, _, attribute = at.rpartition(":")
     part = Part(kind, name, "", at, {}, version, outside=True)
@@ -298,7 +298,10 @@ def _attribute(module: ModuleType, path: str) -> Any:
 
 def _module(where: str) -> ModuleType:
     if where.endswith(".py"):
-        return _loaded(str(Path(where).resolve()), where)
+        try:
+            return _loaded(str(Path(where).resolve()))
+        except OSError as fault:
+            raise PartError(f"{where}: cannot be read: {fault.strerror or fault}") from fault
     try:
         return importlib.import_module(where)
     except ModuleNotFoundError as fault:
@@ -310,12 +313,9 @@ def _module(where: str) -> ModuleType:
 
 
 @cache
-def _loaded(path: str, where: str) -> ModuleType:
+def _loaded(path: str) -> ModuleType:
     """A file as a module, once a process."""
-    try:
-        source = Path(path).read_bytes()
-    except OSError as fault:
-        raise PartError(f"{where}: cannot be read: {fault.strerror or fault}") from fault
+    source = Path(path).read_bytes()
     name = f"mlnav_part_{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

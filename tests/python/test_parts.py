@@ -121,7 +121,12 @@ def test_files_are_named_from_the_configuration(tmp_path, monkeypatch) -> None:
     assert config.checker.jitter_m == 0.02
     monkeypatch.chdir(EXAMPLES)
     assert load_config("everything.yaml").world.name == "world.py:Sandy"
-    assert Config().replaced(world="world.py:Sandy").world.name == "world.py:Sandy"
+    here = Config().replaced(world="world.py:Sandy").world
+    assert here.name == "world.py:Sandy"
+    assert type(here) is type(config.world), "a file is loaded once, however it is spelt"
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"world\.py: cannot be read"):
+        Config().replaced(world="world.py:Sandy")
 
 
 def test_a_configuration_of_parts_from_outside_is_one_like_any_other(tmp_path) -> None:

@@ -235,8 +235,10 @@ def json_schema() -> dict[str, Any]:
         refs, more = models_json_schema([(model, "validation") for model in models])
         definitions.update({k: v for k, v in more["$defs"].items() if k not in definitions})
         field = schema["properties"][kind]
-        for key in ("anyOf", "$ref"):
-            field.pop(key, None)
+        bases = field.pop("anyOf", None) or [{"$ref": field.pop("$ref")}]
+        for base in bases:
+            if base not in refs.values():
+                definitions.pop(base["$ref"].rpartition("/")[2])
         field["anyOf"] = [
             {"type": "string", "anyOf": [{"enum": parts.names_of(kind)}, {"pattern": ":"}]},
             *(refs[model, "validation"] for model in models),
