@@ -41,6 +41,7 @@ class Heap {
     position_[top] = -1;
     --size_;
     if (size_ > 0) sink(heap_[size_]);
+    MLNAV_ASSERT(size_ == 0 || key(top) < key(heap_[0]));
     return top;
   }
 
@@ -164,14 +165,11 @@ void solve_cost_to_go(const CoarseGrid& grid, const float* cost_per_m,
   // negative, so the value of a cell that has left is final.
   const double half_straight = 0.5 * grid.resolution_m;
   const double half_diagonal = half_straight * kSqrt2;
-  float last = 0.0f;
   while (!heap.empty()) {
     const std::int32_t cell = heap.pop();
     const int ix = cell % grid.nx;
     const int iy = cell / grid.nx;
     const float here_float = cost_to_go[cell];
-    MLNAV_ASSERT(here_float >= last);
-    last = here_float;
     const double here = static_cast<double>(here_float);
     const double cost_here = static_cast<double>(cost(cell));
     const bool interior = ix > 0 && iy > 0 && ix < grid.nx - 1 && iy < grid.ny - 1;
