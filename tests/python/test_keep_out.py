@@ -14,7 +14,7 @@ from mlnav import _core
 from mlnav.config import Config, Rover
 from mlnav.core import HeightMap
 from mlnav.sim.loop import traverse
-from mlnav.sim.metrics import TraverseResult
+from mlnav.sim.records import TraverseResult
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]

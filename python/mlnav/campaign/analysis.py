@@ -13,7 +13,7 @@ import pyarrow as pa
 from mlnav.campaign.caveats import Caveat, caveats
 from mlnav.campaign.definition import Definition
 from mlnav.config import Config
-from mlnav.sim.metrics import out_of_work
+from mlnav.sim.records import out_of_work
 from mlnav.stats import F64, Rate, ecdf, holm
 from mlnav.trials.flight_time import FlightModel, Instructions, assumptions
 from mlnav.trials.metrics import (

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlnav.campaign.definition import Definition
 from mlnav.campaign.store import Store, writer_of
-from mlnav.sim.metrics import out_of_work
+from mlnav.sim.records import out_of_work
 from mlnav.stats import Rate, pooled_mean
 from mlnav.trials.metrics import Figures, figures, metric, plain
 from mlnav.trials.records import NO_RUN, Row

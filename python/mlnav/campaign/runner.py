@@ -26,7 +26,7 @@ from mlnav.compute import Ended, Limits, run_tasks
 from mlnav.config import ConfigError
 from mlnav.io import write_text
 from mlnav.risk.models import ModelError
-from mlnav.sim.metrics import was_unsafe
+from mlnav.sim.records import was_unsafe
 from mlnav.stats import Rate
 from mlnav.trials.provenance import provenance
 from mlnav.trials.records import MADE_WITH, NO_RUN, Outcome, Row, run_trial, unfinished

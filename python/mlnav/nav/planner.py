@@ -71,6 +71,7 @@ class Plan:
     paths: int = 0
     paths_finite: int = 0
     paths_tried: int = 0
+    work: int = 0
     chosen_rank: int = -1
     risk_requested: bool = False
     risk_used: bool = False

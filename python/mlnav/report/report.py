@@ -32,7 +32,7 @@ from mlnav.report.charts import (
 from mlnav.report.sentences import change_sentence, facts, sentence
 from mlnav.report.stills import stills
 from mlnav.report.tables import number, words
-from mlnav.sim.metrics import OUTCOMES
+from mlnav.sim.records import OUTCOMES
 from mlnav.stats import Estimate, PerExposure, Rate
 from mlnav.trials.flight_time import load_instructions
 from mlnav.trials.metrics import METRICS, NO_VERSUS

@@ -13,8 +13,8 @@ from mlnav.sim.loop import (
     start_pose,
     traverse,
 )
-from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult, out_of_work
 from mlnav.sim.navigator import SimulatedNavigator
+from mlnav.sim.records import OUTCOMES, CycleRecord, TraverseResult, out_of_work
 from mlnav.sim.sensor import Sensor, TruthSensor
 from mlnav.sim.state import RoverState
 from mlnav.sim.world import (

@@ -5,27 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from mlnav.config import Config, numbers_of
-from mlnav.core import reason_names
 from mlnav.nav import Cycle, Motion, Navigator, Pose
 from mlnav.parts import find
 from mlnav.sim.localization import make_localization
-from mlnav.sim.metrics import CycleRecord, TraverseResult
 from mlnav.sim.navigator import SimulatedNavigator
+from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.sim.state import RoverState
 from mlnav.sim.validated import ValidatedWorld
-from mlnav.sim.world import (
-    Execution,
-    KinematicWorld,
-    SettledStates,
-    UnsafeState,
-    World,
-)
+from mlnav.sim.world import KinematicWorld, World
 from mlnav.terrain import Terrain
 
 Point = tuple[float, float]
@@ -279,7 +268,7 @@ class _Run:
             execution = world.execute(state.true_pose, motion)
             self._steered_per_m = motion.steered_after_per_m
             timing["drive"] = time.perf_counter() - begin
-        record = self._record(cycle, execution, timing)
+        record = CycleRecord.of(len(self._cycles), state, cycle, execution, self._driven_m, timing)
         # From here on the cycle has happened, whatever interrupts what follows.
         if execution is not None:
             self._state = self.localization.update(state, execution)
@@ -289,64 +278,3 @@ class _Run:
         for observer in self._observers:
             observer(record, navigator.navigator, cycle)
         return record
-
-    def _from_start(self, unsafe: UnsafeState | None) -> UnsafeState | None:
-        """With its distance counted from the start of the run."""
-        if unsafe is None:
-            return None
-        return replace(unsafe, distance_m=self._driven_m + unsafe.distance_m)
-
-    def _record(
-        self, cycle: Cycle, execution: Execution | None, timing: dict[str, float]
-    ) -> CycleRecord:
-        plan = cycle.result
-        settled: dict[str, float | None] | None = None
-        tilt = clearance = None
-        states = SettledStates(np.empty((0, 3)), {}) if execution is None else execution.states
-        if len(states):
-            settled = states.state(-1)
-            tilt = _extreme(np.max, states.columns["tilt_rad"])
-            clearance = _extreme(np.min, states.columns["clearance_m"])
-        return CycleRecord(
-            cycle=len(self._cycles),
-            pose=self._state.true_pose,
-            outcome=plan.outcome,
-            start_faults=tuple(reason_names(plan.start_reasons)),
-            turn_rad=plan.turn_rad,
-            curvature_per_m=plan.curvature_per_m,
-            length_m=plan.length_m,
-            ace_evaluations=plan.ace_evaluations,
-            ace_floor=plan.ace_floor,
-            overthink=plan.overthink,
-            paths_finite=plan.paths_finite,
-            paths_tried=plan.paths_tried,
-            chosen_rank=plan.chosen_rank,
-            path_cost=plan.path_cost,
-            risk_requested=plan.risk_requested,
-            risk_used=plan.risk_used,
-            risk_asked=cycle.risk_asked,
-            risk_missing=cycle.risk_missing,
-            evaluations_before_risk=plan.evaluations_before_risk,
-            inferences=cycle.inferences,
-            rejects={k: v for k, v in plan.rejects.items() if v},
-            end=self._state.true_pose if execution is None else execution.pose,
-            driven_m=self._driven_m + (0.0 if execution is None else execution.driven_m),
-            settled=settled,
-            tilt_max_rad=tilt,
-            clearance_min_m=clearance,
-            ending=None if execution is None else execution.ending,
-            faults=() if execution is None else execution.faults,
-            unsafe=None if execution is None else self._from_start(execution.unsafe),
-            unsafe_states=0 if execution is None else execution.unsafe_states,
-            events=cycle.events,
-            timing_s=timing,
-            estimated_pose=self._state.estimated_pose,
-            estimated_z_error_m=self._state.estimated_z_error_m,
-            path=np.array(plan.path, np.float64).reshape(-1, 3),
-            states=states,
-        )
-
-
-def _extreme(reduce: Any, values: Any) -> float | None:
-    finite = values[np.isfinite(values)]
-    return float(reduce(finite)) if finite.size else None

@@ -337,6 +337,11 @@ class Execution:
     unsafe: UnsafeState | None = None
     unsafe_states: int = 0
 
+    @classmethod
+    def none(cls, pose: Pose) -> Execution:
+        """Of no motion: the rover stays where it is."""
+        return cls(SettledStates(np.empty((0, 3)), {}), pose, 0.0, (0.0, 0.0, 0.0))
+
     def settled_after(self, before: Mapping[str, float | None]) -> Mapping[str, float | None]:
         """The rover's settled state at its end; that of before where it did not move."""
         return self.states.state(-1) if len(self.states) else before

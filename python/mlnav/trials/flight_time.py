@@ -11,7 +11,7 @@ from typing import Any
 
 from mlnav.config import Config
 from mlnav.risk.models import ModelError, configured_model
-from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
+from mlnav.sim.records import MODELLED_S_PER_EVALUATION
 
 PER_S = {"rad750_class": 200e6, "hpsc_class": 20e9}
 """Instructions a second of two classes of flight computer; assumed, not measured."""

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mlnav.sim.metrics import MODELLED_S_PER_EVALUATION
+from mlnav.sim.records import MODELLED_S_PER_EVALUATION
 from mlnav.stats import (
     Estimate,
     PerExposure,
@@ -178,6 +178,11 @@ METRICS: tuple[Metric, ...] = (
         Kind.RUNS,
         lambda runs: _ratio(runs.total("ace_evaluations"), runs.total("driven_m")), 1,
         tables=(TERRAIN,),
+    ),
+    Metric(
+        "work", "search steps a cycle", "",
+        "Candidates and poses that the planner's search costs or looks up, ACE not included.",
+        Kind.RUNS, lambda runs: runs.per_cycle("work"), tables=(TERRAIN,),
     ),
     Metric(
         "floor", "floor", "",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlnav.sim.metrics import was_unsafe
+from mlnav.sim.records import was_unsafe
 from mlnav.stats import F64
 from mlnav.trials.records import Row
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from mlnav.config import Config
 from mlnav.io import whole_file
-from mlnav.sim.metrics import TraverseResult
+from mlnav.sim.records import TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.relief import window

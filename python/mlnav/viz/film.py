@@ -23,7 +23,7 @@ from mlnav.config import Config
 from mlnav.io import whole_file
 from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.nav.motion import wrapped
-from mlnav.sim.metrics import CycleRecord, TraverseResult
+from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.animation import save_gif

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mlnav.config import Config
 from mlnav.linkage import STATE
 from mlnav.nav.motion import Pose, wrapped
-from mlnav.sim.metrics import CycleRecord
+from mlnav.sim.records import CycleRecord
 from mlnav.sim.urdf import STEERS, WHEELS
 from mlnav.sim.world import PHASES, KinematicWorld
 from mlnav.terrain import Terrain

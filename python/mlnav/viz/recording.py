@@ -24,7 +24,7 @@ from mlnav.linkage import STATE
 from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.nav.motion import Pose
 from mlnav.risk import RiskMap
-from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
+from mlnav.sim.records import OUTCOMES, CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.film import needs

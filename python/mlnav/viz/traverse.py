@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from mlnav.config import Config
-from mlnav.sim.metrics import OUTCOMES, CycleRecord, TraverseResult
+from mlnav.sim.records import OUTCOMES, CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.relief import draw_relief, window

@@ -17,7 +17,7 @@ from mlnav.config import Config
 from mlnav.core import WHEELS
 from mlnav.linkage import Linkage
 from mlnav.sim.explain import Explanation, explain
-from mlnav.sim.metrics import CycleRecord, TraverseResult
+from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.sim.world import STATE_COLUMNS, UnsafeState
 from mlnav.terrain import Terrain
 from mlnav.viz import style

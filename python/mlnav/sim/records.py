@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
-from mlnav.nav.motion import Pose
-from mlnav.sim.world import SettledStates, UnsafeState
+from mlnav.core import reason_names
+from mlnav.nav import Cycle, Pose
+from mlnav.sim.state import RoverState
+from mlnav.sim.world import Execution, SettledStates, UnsafeState
 
 OUTCOMES = {
     "goal_reached": "the rover is within tolerance of the goal",
@@ -87,6 +89,8 @@ class CycleRecord:
     overthink: bool
     paths_finite: int
     paths_tried: int
+    work: int
+    """Steps of search, as `work_budget` counts them."""
     chosen_rank: int
     path_cost: float
     risk_requested: bool
@@ -130,6 +134,57 @@ class CycleRecord:
     states: SettledStates = field(repr=False)
     """The rover along the way it drove in this cycle; likewise."""
 
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        state: RoverState,
+        cycle: Cycle,
+        execution: Execution | None,
+        driven_m: float,
+        timing_s: Mapping[str, float],
+    ) -> Self:
+        """The record of a cycle.
+
+        Args:
+            number: of the cycle.
+            state: of the rover as it began.
+            cycle: what was seen and decided.
+            execution: how the motion went; None: there was none.
+            driven_m: before this cycle.
+            timing_s: wall time by stage.
+        """
+        plan = cycle.result
+        done = Execution.none(state.true_pose) if execution is None else execution
+        states, unsafe = done.states, done.unsafe
+        if unsafe is not None:
+            unsafe = replace(unsafe, distance_m=driven_m + unsafe.distance_m)
+        return cls(
+            cycle=number,
+            pose=state.true_pose,
+            start_faults=tuple(reason_names(plan.start_reasons)),
+            **{name: getattr(plan, name) for name in _OF_THE_PLAN},
+            risk_asked=cycle.risk_asked,
+            risk_missing=cycle.risk_missing,
+            inferences=cycle.inferences,
+            rejects={k: v for k, v in plan.rejects.items() if v},
+            end=done.pose,
+            driven_m=driven_m + done.driven_m,
+            settled=states.state(-1) if len(states) else None,
+            tilt_max_rad=_extreme(np.max, states, "tilt_rad"),
+            clearance_min_m=_extreme(np.min, states, "clearance_m"),
+            ending=done.ending,
+            faults=done.faults,
+            unsafe=unsafe,
+            unsafe_states=done.unsafe_states,
+            events=cycle.events,
+            timing_s=dict(timing_s),
+            estimated_pose=state.estimated_pose,
+            estimated_z_error_m=state.estimated_z_error_m,
+            path=np.array(plan.path, np.float64).reshape(-1, 3),
+            states=states,
+        )
+
     @property
     def track(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """(n, 3) poses driven in this cycle."""
@@ -137,44 +192,39 @@ class CycleRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """The record for a file, wall times apart under `timing_s`."""
-        return {
-            "cycle": self.cycle,
-            "pose": list(self.pose),
-            "believed": [*self.estimated_pose, self.estimated_z_error_m],
-            "outcome": self.outcome,
-            "start_faults": list(self.start_faults),
-            "motion": {
-                "turn_rad": self.turn_rad,
-                "curvature_per_m": self.curvature_per_m,
-                "length_m": self.length_m,
-            },
-            "ace_evaluations": self.ace_evaluations,
-            "ace_floor": self.ace_floor,
-            "overthink": self.overthink,
-            "paths_finite": self.paths_finite,
-            "paths_tried": self.paths_tried,
-            "chosen_rank": self.chosen_rank,
-            "path_cost": self.path_cost,
-            "risk_requested": self.risk_requested,
-            "risk_used": self.risk_used,
-            "risk_asked": self.risk_asked,
-            "risk_missing": self.risk_missing,
-            "evaluations_before_risk": self.evaluations_before_risk,
-            "inferences": self.inferences,
-            "rejects": dict(self.rejects),
-            "end": list(self.end),
-            "driven_m": self.driven_m,
-            "settled": None if self.settled is None else dict(self.settled),
-            "tilt_max_rad": self.tilt_max_rad,
-            "clearance_min_m": self.clearance_min_m,
-            "ending": self.ending,
-            "faults": list(self.faults),
-            "unsafe": None if self.unsafe is None else self.unsafe.as_dict(),
-            "unsafe_states": self.unsafe_states,
-            "judged_states": len(self.states),
-            "events": list(self.events),
-            "timing_s": dict(self.timing_s),
+        plain = {
+            f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in _NOT_PLAIN
         }
+        return {
+            **plain,
+            "believed": [*self.estimated_pose, self.estimated_z_error_m],
+            "motion": {name: getattr(self, name) for name in _MOTION},
+            "judged_states": len(self.states),
+        }
+
+
+_MOTION = ("turn_rad", "curvature_per_m", "length_m")
+_OF_THE_PLAN = (
+    "outcome", *_MOTION, "ace_evaluations", "ace_floor", "overthink", "paths_finite", "paths_tried",
+    "work", "chosen_rank", "path_cost", "risk_requested", "risk_used", "evaluations_before_risk",
+)  # fmt: skip
+"""Fields that are the planner's own."""
+
+_NOT_PLAIN = (*_MOTION, "estimated_pose", "estimated_z_error_m", "path", "states")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, UnsafeState):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _extreme(reduce: Any, states: SettledStates, column: str) -> float | None:
+    values = states.columns.get(column, np.empty(0))
+    finite = values[np.isfinite(values)]
+    return float(reduce(finite)) if finite.size else None
 
 
 @dataclass(frozen=True, eq=False)
