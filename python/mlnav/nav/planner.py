@@ -73,6 +73,9 @@ class Plan:
     paths_tried: int = 0
     work: int = 0
     chosen_rank: int = -1
+    work: int = 0
+    work_exhausted: bool = False
+    risk_asked: bool = False
     risk_requested: bool = False
     risk_used: bool = False
     risk_refused: bool = False
