@@ -71,7 +71,6 @@ class Plan:
     paths: int = 0
     paths_finite: int = 0
     paths_tried: int = 0
-    work: int = 0
     chosen_rank: int = -1
     work: int = 0
     work_exhausted: bool = False
