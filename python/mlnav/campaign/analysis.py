@@ -39,7 +39,7 @@ VERSUS = tuple(m for m in METRICS if m.versus)
 
 @dataclass(frozen=True)
 class Against:
-    """A contender beside the first one, or a campaign beside an earlier one.
+    """A contender compared with the first one, or a campaign with an earlier one.
 
     Attributes:
         pairs: trials that both have; None where there are none in common, and different samples of
@@ -123,7 +123,7 @@ class Failure:
 
 
 PARTS = ("planner", "checker", "limits", "heuristic", "world", "sensor", "localization")
-"""Of a configuration, that are told of a contender."""
+"""Parts of the configuration that a contender is described by."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def analyse(
         trials: a row a trial.
         cycles: a row a cycle.
         definition: of the campaign; trials of other terrains or contenders are left out.
-        damaged: parts of the store that could not be read, to be told of.
+        damaged: parts of the store that could not be read, for the caveats.
         instructions: counts for the second model of flight time.
     """
     names, labels, configs = definition.names, definition.labels, definition.configs
@@ -283,7 +283,7 @@ _SAME_RUN = ("outcome", "cycles", "ace_evaluations", "driven_m")
 
 
 def against(first: Runs, this: Runs, same_trial: Any = None) -> Against:
-    """Runs beside those of the first contender, or of an earlier campaign.
+    """Compare runs with those of the first contender, or of an earlier campaign.
 
     Args:
         first: the others.
@@ -321,7 +321,7 @@ def with_holm(blocks: Sequence[Block]) -> list[Block]:
         values = holm([p for _, p in tests])
         adjusted |= dict(zip((place for place, _ in tests), values, strict=True))
 
-    def told(i: int, name: str, a: Against) -> Against:
+    def with_p(i: int, name: str, a: Against) -> Against:
         return replace(
             a,
             metrics={
@@ -330,7 +330,7 @@ def with_holm(blocks: Sequence[Block]) -> list[Block]:
         )
 
     return [
-        replace(b, against={n: told(i, n, a) for n, a in b.against.items()})
+        replace(b, against={n: with_p(i, n, a) for n, a in b.against.items()})
         for i, b in enumerate(blocks)
     ]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mlnav.campaign.analysis import Analysis
 
 FEW_PAIRS = 20
-"""Fewer are told of: intervals of so few pairs are too narrow."""
+"""With fewer there is a caveat: intervals of so few pairs are too narrow."""
 
 WIDE = 0.2
 """Width of a success rate's interval beyond which it is called rough."""

@@ -63,15 +63,15 @@ class Contender(Section):
     name: str
     parts: dict[str, Any] = Field(default_factory=dict)
     """Whole parts by name, `heuristic: network`, and single values, `planner.commit_length_m: 0.5`.
-    Written beside the name."""
+    Written as keys next to the name."""
 
     @classmethod
     def expanded(cls, data: Any) -> Any:
-        """`network` is a heuristic; keys beside the name are the parts."""
+        """`network` is a heuristic; the keys next to the name are the parts."""
         if isinstance(data, str):
             return {"name": data, "parts": {"heuristic": data}}
         if isinstance(data, Mapping) and "name" not in data:
-            raise PydanticCustomError("name", "needs a name beside its parts")
+            raise PydanticCustomError("name", "needs a name next to its parts")
         if isinstance(data, Mapping) and "parts" not in data:
             parts = {k: v for k, v in data.items() if k != "name"}
             return {"name": data["name"], "parts": parts}
@@ -218,7 +218,7 @@ def load_definition(
         if reading != AS_DECLARED and not any(map(is_geotiff, terrains)):
             raise CampaignError(
                 "band, nodata and vertical unit are of GeoTIFFs, and --terrain names none; in a"
-                " definition they stand beside the terrain"
+                " definition they are keys of the terrain"
             )
         if terrains:
             listed = [terrain_data(t, reading) for t in terrains]
@@ -236,7 +236,7 @@ def terrain_data(terrain: str, reading: Reading, **more: Any) -> dict[str, Any] 
 
 
 def _folder(spec: str) -> Path:
-    """That the files of parts in a definition are named from, beside the working directory."""
+    """The folder that files of parts are relative to, before the working directory."""
     return Path(spec).parent if Path(spec).suffix.lower() in (".yaml", ".yml") else Path()
 
 
@@ -280,7 +280,7 @@ def checked_definition(data: dict[str, Any], source: str = "") -> Definition:
 
 
 def check_available(definition: Definition) -> None:
-    """Look at all that trials will need, so that what is missing is told before anything runs.
+    """Check all that trials will need before anything runs.
 
     Terrains are looked for, and their cells must be fine enough to drive on; checksums of models
     are compared.

@@ -152,8 +152,8 @@ def _differences(record: Record, outcome: Outcome) -> list[Difference]:
     now = _as_stored(pa.Table.from_pylist([outcome.trial], TRIALS))[0]
     if record.row["outcome"] in NO_RUN:
         # There is no run to compare with, only how it ended.
-        told = ("outcome", "error") if now["outcome"] in NO_RUN else ("outcome",)
-        return _between(None, {k: record.row[k] for k in told}, now)
+        columns = ("outcome", "error") if now["outcome"] in NO_RUN else ("outcome",)
+        return _between(None, {k: record.row[k] for k in columns}, now)
     found = _between(None, record.row, now)
     cycles = _as_stored(pa.Table.from_pylist(outcome.cycles, CYCLES))
     for then, again in zip(record.cycles, cycles, strict=False):

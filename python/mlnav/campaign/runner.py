@@ -1,4 +1,4 @@
-"""Campaigns run: every trial once, whatever happens to processes, and never under mixed code."""
+"""Running campaigns: every trial once, whatever happens to a worker, never with mixed code."""
 
 from __future__ import annotations
 

@@ -336,7 +336,7 @@ def writer_of(folder: Path) -> str | None:
 
 
 def _flocked(descriptor: int, patience_s: float) -> bool:
-    """Take the lock. Waits a little, for whoever only asks who holds it."""
+    """Take the lock. Waits briefly, since `writer_of` holds it for a moment."""
     until = time.monotonic() + patience_s
     while True:
         try:

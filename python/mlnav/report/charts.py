@@ -52,7 +52,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Look:
-    """How a contender is drawn, the same everywhere: told apart without colours as well."""
+    """How a contender is drawn, the same everywhere, and distinct without colours too."""
 
     colour: str
     symbol: str
@@ -117,8 +117,8 @@ def _axis(title: str, **more: Any) -> dict[str, Any]:
 
 # --------------------------------------------------------------------------- by ground, a dot each
 
-Told = Callable[[int, str], tuple[Estimate | Rate | None, str]]
-"""A figure of a contender in a row, and what to say of it."""
+FigureOf = Callable[[int, str], tuple[Estimate | Rate | None, str]]
+"""A contender's figure in a row, and its text."""
 
 
 def _forest(
@@ -127,7 +127,7 @@ def _forest(
     says: str,
     rows: Sequence[str],
     style: Mapping[str, Look],
-    told: Told,
+    figure_of: FigureOf,
     axis: dict[str, Any],
     mark: float | None,
     scale: float = 1.0,
@@ -138,7 +138,7 @@ def _forest(
     for k, (contender, look) in enumerate(style.items()):
         points: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": [], "text": []}
         for i, row in enumerate(rows):
-            figure, text = told(i, contender)
+            figure, text = figure_of(i, contender)
             if figure is None or figure.value is None:
                 continue
             low, high = figure.interval or (figure.value, figure.value)
@@ -202,7 +202,7 @@ def _rows(blocks: Sequence[Block]) -> list[str]:
 
 
 def _lines(label: str) -> str:
-    """A label as lines that fit beside a chart; nothing of it is left out."""
+    """A label as lines that fit next to a chart; nothing is cut off."""
     return "<br>".join(escape(line) for line in folded(label, 28))
 
 
@@ -210,7 +210,7 @@ def rate_chart(analysis: Analysis, m: Metric) -> Chart:
     """A rate by terrain and contender."""
     blocks = _blocks(analysis)
 
-    def told(i: int, name: str) -> tuple[Rate, str]:
+    def figure_of(i: int, name: str) -> tuple[Rate, str]:
         rate = blocks[i].figures[name].rate(m.name)
         return rate, f"{rate.hits} of {rate.trials}: {rate.text(m.digits)}"
 
@@ -219,7 +219,7 @@ def rate_chart(analysis: Analysis, m: Metric) -> Chart:
         m.name, f"Trials: {m.title}",
         f"Share of trials, with 95 % Wilson intervals, by terrain and contender. {m.definition}"
         " Where there is none, the end of the interval still bounds the rate.",
-        _rows(blocks), looks(analysis), told,
+        _rows(blocks), looks(analysis), figure_of,
         {"title": f"{m.title} (%)", "range": [-2, 100.0 * max(ends, default=1.0) + 2]}, None,
         scale=m.scale,
     )  # fmt: skip
@@ -229,7 +229,7 @@ def ratio_chart(analysis: Analysis) -> Chart:
     """Reduction of evaluations by terrain, against the first."""
     blocks = _blocks(analysis)
 
-    def told(i: int, name: str) -> tuple[Estimate, str]:
+    def figure_of(i: int, name: str) -> tuple[Estimate, str]:
         against = blocks[i].against[name]
         ratio = against.metrics["evaluations"].estimate
         return ratio, f"{cell(ratio, 2)}, {against.both} pairs"
@@ -240,7 +240,7 @@ def ratio_chart(analysis: Analysis) -> Chart:
         f"ACE evaluations a cycle of {analysis.first} over those of each contender, on pairs where"
         " both reach the goal, with 95 % bootstrap intervals: beyond the line at 1 the contender"
         f" needs fewer. {_HOLLOW}",
-        _rows(blocks), _others(analysis), told,
+        _rows(blocks), _others(analysis), figure_of,
         _ratio_axis(f"times fewer than {escape(analysis.first)} (log scale)", ratios),
         1.0,
     )  # fmt: skip
@@ -250,7 +250,7 @@ def detour_chart(analysis: Analysis) -> Chart:
     """What it costs in way, against the first."""
     blocks = _blocks(analysis)
 
-    def told(i: int, name: str) -> tuple[Estimate, str]:
+    def figure_of(i: int, name: str) -> tuple[Estimate, str]:
         against = blocks[i].against[name]
         detour = against.metrics["inefficiency"].estimate
         return detour, f"{cell(detour, 3, 1.0, True)}, {against.both} pairs"
@@ -260,7 +260,7 @@ def detour_chart(analysis: Analysis) -> Chart:
         "Path inefficiency of each contender less that of"
         f" {analysis.first}, on pairs where both reach the goal, with 95 % bootstrap intervals:"
         f" beyond the line at 0 the contender drives further. {_HOLLOW}",
-        _rows(blocks), _others(analysis), told,
+        _rows(blocks), _others(analysis), figure_of,
         {"title": f"inefficiency, less that of {escape(analysis.first)}"},
         0.0,
     )  # fmt: skip
@@ -275,12 +275,12 @@ def change_charts(comparison: Comparison) -> dict[str, Chart]:
     now = [b for _, b in comparison.blocks][::-1]  # all together first
     style = {n: look for n, look in looks(comparison.before).items() if n in comparison.contenders}
 
-    def shown(name: str, digits: int, sign: bool = False) -> Told:
-        def told(i: int, contender: str) -> tuple[Estimate, str]:
+    def shown(name: str, digits: int, sign: bool = False) -> FigureOf:
+        def figure_of(i: int, contender: str) -> tuple[Estimate, str]:
             estimate = now[i].against[contender].metrics[name].estimate
             return estimate, f"{cell(estimate, digits, 1.0, sign)}, {estimate.n} trials"
 
-        return told
+        return figure_of
 
     def any_of(name: str) -> bool:
         return any(c.metrics[name].estimate.value is not None for c in comparison.changes.values())
@@ -407,13 +407,13 @@ def maps_of(analysis: Analysis) -> list[Chart]:
         return []
 
     def share(name: str) -> Callable[[Block, str], tuple[float | None, str]]:
-        def told(block: Block, contender: str) -> tuple[float | None, str]:
+        def figure_of(block: Block, contender: str) -> tuple[float | None, str]:
             rate = block.figures[contender].rate(name)
             if rate.value is None:
                 return None, ""
             return 100.0 * rate.value, f"{100 * rate.value:.0f} %<br>{rate.hits}/{rate.trials}"
 
-        return told
+        return figure_of
 
     def ratio(block: Block, contender: str) -> tuple[float | None, str]:
         a = block.against[contender]
@@ -453,14 +453,14 @@ def _map(
     says: str,
     analysis: Analysis,
     contender: str,
-    told: Callable[[Block, str], tuple[float | None, str]],
+    figure_of: Callable[[Block, str], tuple[float | None, str]],
     scale: dict[str, Any],
 ) -> Chart:
     cells = _cells(analysis)
     slopes = sorted({slope for slope, _ in cells})
     covers = sorted({cover for _, cover in cells})
     figures = [
-        [told(cells[s, c], contender) if (s, c) in cells else (None, "") for s in slopes]
+        [figure_of(cells[s, c], contender) if (s, c) in cells else (None, "") for s in slopes]
         for c in covers
     ]
     return _chart(

@@ -149,10 +149,10 @@ def headline(a: Analysis) -> Table:
     more = [f"times fewer than {a.first}", "pairs"] if a.others else []
 
     def ratio(name: str) -> list[Cell]:
-        beside = a.overall.against.get(name)
-        if beside is None:
+        versus = a.overall.against.get(name)
+        if versus is None:
             return [Cell("1"), Cell(DASH)] if a.others else []
-        return [cell(beside.metrics["evaluations"].estimate, 2), Cell(f"{beside.both}")]
+        return [cell(versus.metrics["evaluations"].estimate, 2), Cell(f"{versus.both}")]
 
     return Table(
         "All terrains together. Brackets are 95 % intervals.",
@@ -168,8 +168,8 @@ def for_screen(a: Analysis) -> list[Table]:
 
     def spent(b: Block, name: str) -> list[Cell]:
         found = [Cell(c.text) for c in _of(effort, b.figures[name])]
-        beside = b.against.get(name)
-        ratio = Cell(DASH) if beside is None else cell(beside.metrics["evaluations"].estimate, 2)
+        other = b.against.get(name)
+        ratio = Cell(DASH) if other is None else cell(other.metrics["evaluations"].estimate, 2)
         return [*found, *([ratio] if a.others else [])]
 
     lines = [(b, name) for b in a.blocks for name in b.figures]
@@ -205,7 +205,7 @@ def _versus_headings(first: str, this: str, other: str) -> list[str]:
         if m.kind is Kind.PER_CYCLE:
             found.append(f"{m.versus}, all cycles")
         if m.kind is Kind.RATE:
-            found += [f"{m.title} alone: {this}, {other}", "p adjusted"]
+            found += [f"{m.title} alone: {this}, {other}", f"{m.title}: p adjusted"]
     return [first, "both arrive", *found]
 
 
@@ -226,10 +226,10 @@ def _versus_cells(a: Against) -> list[Cell]:
 
 
 def versus(a: Analysis) -> Table:
-    """Each contender beside the first one."""
+    """Each contender compared with the first one."""
     return Table(
-        f"Each beside {a.first}, over the trials that both have. Times fewer or less: {a.first}'s"
-        " over this one's, where both arrive and over all cycles.",
+        f"Each compared with {a.first}, over the trials that both have. Times fewer or less:"
+        f" {a.first}'s over this one's, where both arrive and over all cycles.",
         _versus_headings("pairs", "it", a.first),
         [Line(b.label, n, _versus_cells(x)) for b in a.blocks for n, x in b.against.items()],
     )
@@ -241,7 +241,7 @@ def times(a: Analysis) -> Table:
     whole = a.overall
     return Table(
         "Mean of a planning cycle. Wall time, inference included, is of the machine that ran the"
-        " campaign and of whatever else it did then; flight times are modelled.",
+        " campaign under its load at the time; flight times are modelled.",
         [*_headings(metrics), *(f"flight (b), {computer(name)}" for name in PER_S)],
         [
             Line(None, n, [

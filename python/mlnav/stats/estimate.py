@@ -40,8 +40,8 @@ def in_words(
     """`value unit [low, high]`; a dash without a value."""
     if value is None:
         return "-"
-    told = f"{scale * value:z.{digits}f}{unit}"
+    text = f"{scale * value:z.{digits}f}{unit}"
     if interval is not None:
         low, high = (f"{scale * v:z.{digits}f}" for v in interval)
-        told += f" [{low}, {high}]"
-    return told
+        text += f" [{low}, {high}]"
+    return text

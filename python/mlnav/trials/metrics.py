@@ -1,4 +1,4 @@
-"""The table of metrics: what is told of a contender's runs.
+"""The table of metrics of a contender's runs.
 
 An entry has a name, a unit, a definition, a reducer of the records, and a format. Tables, charts,
 CSV, JSON and the terms of the report read it: a further metric is an entry of `METRICS`, and a
@@ -170,9 +170,12 @@ METRICS: tuple[Metric, ...] = (
         Kind.PER_CYCLE, lambda run: run.number("ace_evaluations"), 1,
         tables=(*_BOTH, EFFORT), versus="evaluations, times fewer",
     ),
-    Metric("evaluations_median", "median", "", "", Kind.RUNS, _quantile(0.5), tables=(TERRAIN,)),
-    Metric("evaluations_p95", "p95", "", "", Kind.RUNS, _quantile(0.95), tables=(*_BOTH, EFFORT)),
-    Metric("evaluations_max", "max", "", "", Kind.RUNS, _quantile(1.0), tables=(TERRAIN,)),
+    Metric("evaluations_median", "evaluations: median", "", "", Kind.RUNS, _quantile(0.5),
+           tables=(TERRAIN,)),
+    Metric("evaluations_p95", "evaluations: p95", "", "", Kind.RUNS, _quantile(0.95),
+           tables=(*_BOTH, EFFORT)),
+    Metric("evaluations_max", "evaluations: max", "", "", Kind.RUNS, _quantile(1.0),
+           tables=(TERRAIN,)),
     Metric(
         "evaluations_per_m", "evaluations/m", "", "ACE evaluations per driven metre.",
         Kind.RUNS,
@@ -181,7 +184,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "work", "search steps a cycle", "",
-        "Candidates and poses that the planner's search costs or looks up, ACE not included.",
+        "Candidates and poses that the search puts a price on or looks up, ACE not included.",
         Kind.RUNS, lambda runs: runs.per_cycle("work"), tables=(TERRAIN,),
     ),
     Metric(
@@ -211,7 +214,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "plan_ms", "heuristic + planner", "ms",
         "Wall time a cycle of what a rover computes, inference included, on the machine that ran"
-        " the campaign and with whatever else it did then.",
+        " the campaign, under its load at the time.",
         Kind.PER_CYCLE, _plan_ms, 2, tables=(TIME, EFFORT), versus="wall time, times less",
     ),
     Metric("inferences", "risk maps a cycle", "", "", Kind.RUNS,

@@ -208,7 +208,7 @@ TIMES = ("run", "recorded_utc", "wall_s", *(c.name for c in _STAGE_COLUMNS))
 """Columns that differ each time a trial is run; the others do not."""
 
 MADE_WITH = ("code", "model", "terrain_file", "parts")
-"""Columns of digests, beside the trial itself, that results depend on."""
+"""Columns of digests that results depend on, apart from the trial itself."""
 
 
 @dataclass(frozen=True, eq=False)
