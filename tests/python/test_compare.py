@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -425,3 +426,16 @@ def test_the_screen_tells_of_a_heuristic_that_is_out_of_work(monkeypatch) -> Non
     text = " ".join(shown_at_80(monkeypatch, analysis).split())
     assert f"sobel: {sobel.out_of_work}" in text
     assert "sobel: [a] torn map" in text
+
+
+def test_a_comparison_without_the_report_extra_has_its_tables(monkeypatch, tmp_path) -> None:
+    """The page alone needs jinja2 and plotly."""
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    recipe = tmp_path / "a.yaml"
+    recipe.write_text(SHORT)
+    out = tmp_path / "out"
+    args = ("--terrain", recipe, "--checker", "fixed_box", "--limits", "enav_like", "--pairs", 1)
+    result = run(*args, "--workers", 0, "--no-pictures", "--out", out)
+    assert "mlnav[report]" in result.stdout
+    assert "How trials ended" in result.stdout
+    assert not (out / "report").exists()

@@ -218,6 +218,9 @@ def test_campaigns_replays_and_provenance(tmp_path) -> None:
         out,
         workers=2,
     )
+    made_with = store.provenance[0]["parts"]
+    assert set(made_with) == {"theirs"}
+    assert made_with["theirs"]["world"]["name"] == f"{tmp_path}/world.py:Sandy"
     rows = {r["contender"]: r for r in store.trials().to_pylist()}
     assert {r["outcome"] for r in rows.values()} == {"timeout"}
     assert rows["none"]["parts"] is None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any
 
+from mlnav import parts
 from mlnav.campaign.definition import CampaignError, Definition, check_available
 from mlnav.campaign.joining import joined
 from mlnav.campaign.progress import BRIEF, Progress, enough, in_words
@@ -89,7 +90,7 @@ def run(
         else:
             create(path, definition)
         session = _Session(definition, ended)
-        about = _about("run", workers, scheduler)
+        about = _about("run", definition, workers, scheduler)
         _go(path, session, session.tasks(), about, workers, scheduler, progress, run_one)
     return Store(path)
 
@@ -134,7 +135,7 @@ def resume(
                 )
             definition = _extended(store, definition.model_copy(update={"trials": trials}))
         session = _Session(definition, store.rows(BRIEF))
-        about = _about("resume", workers, scheduler, keep_old=keep_old)
+        about = _about("resume", definition, workers, scheduler, keep_old=keep_old)
         _go(path, session, session.tasks(), about, workers, scheduler, progress, run_one)
     return Store(path)
 
@@ -178,14 +179,22 @@ def rerun(
             raise CampaignError(f"{path}: no trial to run again ({', '.join(outcomes) or 'none'})")
         numbers = sorted({row["trial"] for row in chosen.values()})
         tasks = [t for t in store.definition.trials_of(numbers) if t.identity in chosen]
-        about = _about("rerun", workers, scheduler, keep_old=keep_old, trials=len(tasks))
+        about = _about(
+            "rerun", store.definition, workers, scheduler, keep_old=keep_old, trials=len(tasks)
+        )
         session = _Session(store.definition, (), total=len(tasks))
         _go(path, session, tasks, about, workers, scheduler, progress, run_one)
     return Store(path)
 
 
-def _about(what: str, workers: int, scheduler: str | None, **more: Any) -> dict[str, Any]:
+def _about(
+    what: str, definition: Definition, workers: int, scheduler: str | None, **more: Any
+) -> dict[str, Any]:
+    """What a run is made with, parts from outside included."""
     where = {"workers": workers} if scheduler is None else {"scheduler": scheduler}
+    outside = {name: parts.provenance(config) for name, config in definition.configs.items()}
+    found = {name: theirs for name, theirs in outside.items() if theirs}
+    more |= {"parts": found} if found else {}
     return {"what": what, **where, **more, **provenance()}
 
 

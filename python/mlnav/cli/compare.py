@@ -341,11 +341,14 @@ def _reported(
     store: Store, out: Path, states: int, workers: int, pictures: bool, as_json: bool
 ) -> None:
     from mlnav.io import write_json
-    from mlnav.report.report import analysis_of, write_report
+    from mlnav.report.report import MissingLibraryError, analysis_of, write_report
 
     for earlier in (out / "compare.png", out / "same_states.json", *out.glob("states/*.png")):
         earlier.unlink(missing_ok=True)
-    write_report(out, pictures=0)
+    try:
+        page = str(write_report(out, pictures=0)["report.html"])
+    except MissingLibraryError as fault:
+        page = f"none, {fault}"
     analysis = analysis_of(store)
     same: dict[str, Any] | None = None
     if states:
@@ -364,7 +367,7 @@ def _reported(
         print_analysis(analysis)
         if same is not None:
             _print_same_states(same["contenders"])
-        output.print(f"report: {out / 'report' / 'report.html'}", soft_wrap=True)
+        output.print(f"report: {page}", soft_wrap=True, markup=False)
 
 
 def _draw(store: Store, analysis: Analysis, out: Path) -> None:

@@ -45,6 +45,10 @@ LISTED_FAILURES = 200
 """On the page; trials.csv has all."""
 
 
+class MissingLibraryError(CampaignError):
+    """A library that reports need is not installed; the message names the extra."""
+
+
 def analysis_of(store: Store) -> Analysis:
     """A campaign in numbers.
 
@@ -202,13 +206,13 @@ def _environment() -> Any:
     """Templates of the package.
 
     Raises:
-        CampaignError: jinja2 or plotly is missing.
+        MissingLibraryError: jinja2 or plotly is missing.
     """
     try:
         import jinja2
         import plotly  # noqa: F401
     except ImportError as fault:
-        raise CampaignError(
+        raise MissingLibraryError(
             f"reports need {fault.name}: pip install 'mlnav[report]' (extra `report`)"
         ) from fault
 
