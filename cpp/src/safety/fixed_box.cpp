@@ -223,8 +223,8 @@ bool FixedBoxChecker::read_boxes(const CellPose& pose, WheelBoxes* boxes) const 
         const bool any = first <= last;
         const float* cells = origin + (any ? dy * nx + first : 0);
         const std::uint32_t* beyond = kBeyond[any ? last - first + 1 : 0];
-        const Quad a = blot(load_quad(cells), beyond);
-        const Quad b = blot(load_quad(cells + 4), beyond + 4);
+        const Quad a = mask_to_nan(load_quad(cells), beyond);
+        const Quad b = mask_to_nan(load_quad(cells + 4), beyond + 4);
         lo = smaller(b, smaller(a, lo));
         hi = larger(b, larger(a, hi));
       });
@@ -233,7 +233,8 @@ bool FixedBoxChecker::read_boxes(const CellPose& pose, WheelBoxes* boxes) const 
         const float* cells = origin + dy * nx + first;
         const int length = last - first + 1;
         for (int k = 0; k < length; k += 4) {
-          const Quad a = blot(load_quad(cells + k), kBeyond[length - k < 4 ? length - k : 4]);
+          const Quad a =
+              mask_to_nan(load_quad(cells + k), kBeyond[length - k < 4 ? length - k : 4]);
           lo = smaller(a, lo);
           hi = larger(a, hi);
         }

@@ -36,7 +36,7 @@ MLNAV_INLINE bool all_within(Quad a, float lo, float hi) noexcept {
   return _mm_movemask_ps(in) == 15;
 }
 // Lanes whose mask has all bits set become NaN.
-MLNAV_INLINE Quad blot(Quad a, const std::uint32_t* mask) noexcept {
+MLNAV_INLINE Quad mask_to_nan(Quad a, const std::uint32_t* mask) noexcept {
   return {
       _mm_or_ps(a.v, _mm_castsi128_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(mask))))};
 }
@@ -87,7 +87,7 @@ MLNAV_INLINE bool all_within(Quad a, float lo, float hi) noexcept {
   for (int i = 0; i < 4; ++i) in &= a.v[i] >= lo && a.v[i] <= hi;
   return in;
 }
-MLNAV_INLINE Quad blot(Quad a, const std::uint32_t* mask) noexcept {
+MLNAV_INLINE Quad mask_to_nan(Quad a, const std::uint32_t* mask) noexcept {
   for (int i = 0; i < 4; ++i) a.v[i] = mask[i] != 0 ? NAN : a.v[i];
   return a;
 }
