@@ -108,3 +108,10 @@ def interrupted_at_4(trial: Trial) -> Outcome:
         os.kill(os.getppid(), signal.SIGINT)
         time.sleep(30)
     return run_trial(trial)
+
+
+def stopped_at_4(trial: Trial) -> Outcome:
+    """Ctrl-C where trials run in the process itself."""
+    if trial.number == 4:
+        raise KeyboardInterrupt
+    return run_trial(trial)

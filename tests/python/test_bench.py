@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -91,6 +92,9 @@ def test_a_case_that_is_none_is_refused() -> None:
 # ---------------------------------------------------------------------------------------- soundness
 
 
+request_of = partial(SoundnessRequest, workers=0)  # in this process unless workers are the point
+
+
 def measured(request: SoundnessRequest) -> tuple[dict, list[dict]]:
     suspects: list[dict] = []
     return soundness(request, suspect=suspects.append), suspects
@@ -101,7 +105,7 @@ BOXES = Config().replaced(checker="fixed_box", limits="enav_like")
 
 @pytest.mark.parametrize("config", [Config(), BOXES], ids=["verified", "fixed_box"])
 def test_soundness_repeats_whatever_the_workers(config: Config) -> None:
-    request = SoundnessRequest(config, "0/.15", 2500, seed=3, random_share=0.1)
+    request = request_of(config, "0/.15", 2500, seed=3, random_share=0.1)
     one = measured(request)
     assert measured(request) == one
     assert measured(replace(request, workers=2)) == one
@@ -112,7 +116,7 @@ def test_the_certified_checker_is_sound_and_not_timid() -> None:
     """A small part of the measurement in docs/benchmarks.md, on the ground that is hardest."""
     for ground in ("0/.20", "15/.10", "ripples"):
         report, suspects = measured(
-            SoundnessRequest(Config(), ground, 3000, seed=2, random_share=0.2)
+            request_of(Config(), ground, 3000, seed=2, random_share=0.2)
         )
         assert report["passed"] > 1000
         assert report["outside_limits"] == report["outside_bounds"] == 0
@@ -124,7 +128,7 @@ def test_the_certified_checker_is_sound_and_not_timid() -> None:
 
 def test_settle_is_sound_by_definition() -> None:
     config = Config().replaced(checker="settle", limits="enav_like")
-    report, _ = measured(SoundnessRequest(config, "0/.15", 2000, random_share=1.0))
+    report, _ = measured(request_of(config, "0/.15", 2000, random_share=1.0))
     assert report["passed"] > 1000
     assert report["outside_limits"] == report["safe_rejected"] == 0
     assert report["starts"]["random"] == 7 * report["passed"]
@@ -133,7 +137,7 @@ def test_settle_is_sound_by_definition() -> None:
 
 
 def test_boxes_see_the_same_poses_and_larger_ones_pass_fewer() -> None:
-    report = soundness(SoundnessRequest(BOXES, "5/.10", 1500, boxes=(0.1, 0.2, 0.3)))
+    report = soundness(request_of(BOXES, "5/.10", 1500, boxes=(0.1, 0.2, 0.3)))
     boxes = report["boxes"]
     assert [b["box_half_width_m"] for b in boxes] == [0.1, 0.2, 0.3]
     assert len({b["settled_safe"] for b in boxes}) == 1
@@ -143,7 +147,7 @@ def test_boxes_see_the_same_poses_and_larger_ones_pass_fewer() -> None:
 
 def test_all_checkers_see_the_same_poses_and_ground() -> None:
     reports = [
-        soundness(SoundnessRequest(Config().replaced(checker=name), "10/.10", 1000, seed=7))
+        soundness(request_of(Config().replaced(checker=name), "10/.10", 1000, seed=7))
         for name in names_of("checker")
     ]
     assert len({(r["settled_safe"], r["not_settled"]) for r in reports}) == 1
@@ -152,12 +156,12 @@ def test_all_checkers_see_the_same_poses_and_ground() -> None:
 
 def test_progress_reaches_the_number_of_poses() -> None:
     seen = []
-    soundness(SoundnessRequest(Config(), "0/.05", 2100), lambda done, note: seen.append(done))
+    soundness(request_of(Config(), "0/.05", 2100), lambda done, note: seen.append(done))
     assert seen == [500, 1000, 1500, 2000, 2100]
 
 
 def test_a_replay_is_the_same_case_again() -> None:
-    _, suspects = measured(SoundnessRequest(BOXES, "all", 2300, seed=1, random_share=0.1))
+    _, suspects = measured(request_of(BOXES, "all", 2300, seed=1, random_share=0.1))
     assert {s["start"] for s in suspects} == {"nominal", "box_centre", "random"}
     for record in json.loads(json.dumps(suspects)):  # as from a file
         again = replay(record)
@@ -166,7 +170,7 @@ def test_a_replay_is_the_same_case_again() -> None:
 
 
 def test_a_replay_on_other_ground_is_refused() -> None:
-    _, suspects = measured(SoundnessRequest(BOXES, "0/.20", 500))
+    _, suspects = measured(request_of(BOXES, "0/.20", 500))
     record = suspects[0]
     other = record | {"ground": record["ground"] | {"sha256": "0" * 64}}
     with pytest.raises(ReplayError, match="differently"):
