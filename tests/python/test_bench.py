@@ -115,9 +115,7 @@ def test_soundness_repeats_whatever_the_workers(config: Config) -> None:
 def test_the_certified_checker_is_sound_and_not_timid() -> None:
     """A small part of the measurement in docs/benchmarks.md, on the ground that is hardest."""
     for ground in ("0/.20", "15/.10", "ripples"):
-        report, suspects = measured(
-            request_of(Config(), ground, 3000, seed=2, random_share=0.2)
-        )
+        report, suspects = measured(request_of(Config(), ground, 3000, seed=2, random_share=0.2))
         assert report["passed"] > 1000
         assert report["outside_limits"] == report["outside_bounds"] == 0
         assert report["starts"]["box_centre"] == report["starts"]["nominal"] == report["passed"]

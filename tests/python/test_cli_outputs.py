@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +15,8 @@ import pytest
 from mlnav.io import JsonlWriter, read_jsonl, whole_file
 from mlnav.terrain import Terrain, write_geotiff
 
-HELP_OF_ALL = """
-import sys
+PROGRAM = """
+import json, os, resource, sys
 from typer.main import get_command
 from mlnav.cli import app
 
@@ -22,36 +25,68 @@ def commands(command, path):
     for name, part in getattr(command, "commands", {}).items():
         yield from commands(part, [*path, name])
 
-known = list(commands(get_command(app), []))
-for path in known:
+wanted = json.loads(sys.argv[2])
+if any("limit" in one for one in wanted):
+    import mlnav.viz, mlnav.risk  # so that what they cache is there
+if not wanted:
+    wanted = [{"args": [*path, "--help"]} for path in commands(get_command(app), [])]
+shown = os.dup(1)
+told = []
+for i, one in enumerate(wanted):
+    for stream, name in enumerate(("stdout", "stderr"), 1):
+        os.dup2(os.open(f"{sys.argv[1]}/{name}-{i}", os.O_WRONLY | os.O_CREAT), stream)
+    limit = one.get("limit", resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    code = 0
     try:
-        app([*path, "--help"])
+        app(one["args"])
     except SystemExit as end:
-        if end.code:
-            sys.exit(f"{path}: {end.code}")
-print(len(known), "commands")
+        code = end.code or 0
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    sys.stdout.flush()
+    told.append(code)
+os.write(shown, json.dumps(told).encode())
 """
-
-LIMITED = """
-import resource, sys
-from mlnav.cli import app
-
-import mlnav.viz, mlnav.risk  # so that what they cache is there
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-app(sys.argv[2:])
-"""
+"""Runs commands one after the other, as importing everything for each would take minutes."""
 
 ENDS = ("--start=4,8", "--goal=12,8")
 
 
-def program(*args: object, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """`mlnav` as its own process; `LC_ALL` and `PYTHONIOENCODING` are what matters here."""
-    return subprocess.run(
-        [sys.executable, "-c", "from mlnav.cli import app; app()", *map(str, args)],
+@dataclass(frozen=True)
+class Told:
+    """What a command wrote, and how it ended."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+def program(
+    folder: Path, wanted: list[dict[str, Any]], environment: Mapping[str, str] = {}
+) -> list[Told]:
+    """Commands in a process of their own; none: the help of all there are.
+
+    Args:
+        folder: for what they write.
+        wanted: of each its `args`, and the `limit` of the files that it writes [bytes].
+        environment: `LC_ALL` and `PYTHONIOENCODING` are what matters here.
+    """
+    folder.mkdir()
+    # Not escaped, so that a name in it is decoded as any in a command line.
+    told = json.dumps(
+        [one | {"args": [*map(str, one["args"])]} for one in wanted], ensure_ascii=False
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, folder, told],
         capture_output=True,
-        env=os.environ | environment,
+        env=os.environ | {"COLUMNS": "60"} | environment,
         check=False,
     )
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return [
+        Told(code, *((folder / f"{name}-{i}").read_bytes() for name in ("stdout", "stderr")))
+        for i, code in enumerate(json.loads(done.stdout))
+    ]
 
 
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -69,86 +104,86 @@ def level(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("environment", ENCODINGS, ids=("ascii", "latin-1", "C"))
-def test_help_of_every_command_in_every_encoding(environment) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", HELP_OF_ALL],
-        capture_output=True,
-        env=os.environ | {"COLUMNS": "60"} | environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
-    assert int(done.stdout.split()[-2]) > 25
-    assert b"Exit codes" in done.stdout
-    if environment["PYTHONIOENCODING" if len(environment) == 1 else "LC_ALL"] != "latin-1":
-        assert done.stdout.isascii()
+def test_help_of_every_command_in_every_encoding(tmp_path: Path, environment) -> None:
+    helped = program(tmp_path / "told", [], environment)
+    assert len(helped) > 25
+    for told in helped:
+        assert told.returncode == 0, told.stderr
+        if environment is not ENCODINGS[1]:
+            assert told.stdout.isascii()
+    assert b"Exit codes" in helped[0].stdout
 
 
 @pytest.mark.parametrize("environment", ENCODINGS, ids=("ascii", "latin-1", "C"))
 def test_output_errors_and_json_in_every_encoding(level: Path, tmp_path: Path, environment) -> None:
-    told = program("terrain", "info", level, **environment)
-    assert told.returncode == 0, told.stderr
-    told = program("terrain", "info", level, "--json", **environment)
-    assert told.returncode == 0, told.stderr
-    assert json.loads(told.stdout)["name"] == "level 高"
-    run = program(
-        "traverse", "-t", level, *ENDS, "--out", tmp_path / "ö", "--no-picture", "--json",
-        **environment,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["terrain"] == "level 高"
     named = tmp_path / "höhe 高.tif"
     named.write_bytes(level.read_bytes())
-    told = program("terrain", "info", named, **environment)
+    info, as_json, run, other, refused, *more = program(
+        tmp_path / "told",
+        [
+            {"args": args}
+            for args in (
+                ("terrain", "info", level),
+                ("terrain", "info", level, "--json"),
+                ("traverse", "-t", level, *ENDS, "--out", tmp_path / "ö", "--no-picture", "--json"),
+                ("terrain", "info", named),
+                ("plan", "-t", level, "--start=-5°,0"),
+                ("doctor",),
+                ("config", "show"),
+            )
+        ],
+        environment,
+    )
+    assert info.returncode == 0, info.stderr
+    assert as_json.returncode == 0, as_json.stderr
+    assert json.loads(as_json.stdout)["name"] == "level 高"
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["terrain"] == "level 高"
     if environment is C_LOCALE:  # Python and GDAL do not agree on the name
-        assert told.returncode == 2
-        assert b"its name cannot be read in this locale" in told.stderr
+        assert other.returncode == 2
+        assert b"its name cannot be read in this locale" in other.stderr
     else:
-        assert told.returncode == 0, told.stderr
-    refused = program("plan", "-t", level, "--start=-5°,0", **environment)
+        assert other.returncode == 0, other.stderr
     assert refused.returncode == 2
     assert b"is not X,Y in metres" in refused.stderr
-    for words in (("doctor",), ("config", "show")):
-        assert program(*words, **environment).returncode == 0
+    assert [told.returncode for told in more] == [0, 0]
 
 
 # ------------------------------------------------------------------------------------- full disks
 
 
-@pytest.mark.parametrize(
-    ("args", "lost"),
-    [
-        (("traverse", *ENDS, "--no-picture"), "cycles.jsonl"),
-        (("traverse", *ENDS), "traverse.png"),
-        (("plan", *ENDS), "plan.png"),
-        (("ace", "--bins", "4", "--checker", "fixed_box"), "ace.png"),
-        (("ace", "explain", "--at=12,8,0"), "explain.png"),
-        (("terrain", "show"), "map.png"),
-        (("terrain", "make"), "map.tif"),
-    ],
-)
-def test_a_full_disk_is_told_with_the_path(level: Path, tmp_path: Path, args, lost: str) -> None:
-    single = args[0] == "terrain"
-    out = tmp_path / lost if single else tmp_path
-    words = [*args[:2], "demo"] if args[1] == "make" else [*args, *(() if single else ("-t",))]
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, "4000" if lost.endswith(".jsonl") else "12000", *words,
-         *(() if args[1] == "make" else (level,)), "--out", out],
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 2, done.stderr
-    assert str(tmp_path / lost) in done.stderr
-    assert "File too large" in done.stderr
-    assert "Traceback" not in done.stderr
-    written = {path.name for path in tmp_path.iterdir()}
-    assert not any(name.startswith(".") for name in written)
-    if lost.endswith(".jsonl"):
-        content = (tmp_path / lost).read_bytes()
-        assert content.endswith(b"\n")
-        assert len(list(read_jsonl(tmp_path / lost))) >= 1
-    else:
-        assert lost not in written
+def test_a_full_disk_is_told_with_the_path(level: Path, tmp_path: Path) -> None:
+    on_map = ("-t", level, "--out")
+    cases = (
+        ("cycles.jsonl", ("traverse", *ENDS, "--no-picture", *on_map)),
+        ("traverse.png", ("traverse", *ENDS, *on_map)),
+        ("plan.png", ("plan", *ENDS, *on_map)),
+        ("ace.png", ("ace", "--bins", "4", "--checker", "fixed_box", *on_map)),
+        ("explain.png", ("ace", "explain", "--at=12,8,0", *on_map)),
+        ("map.png", ("terrain", "show", level, "--out")),
+        ("map.tif", ("terrain", "make", "demo", "--out")),
+    )
+    wanted = []
+    for i, (lost, args) in enumerate(cases):
+        out = tmp_path / str(i)
+        out.mkdir()
+        limit = 4000 if lost.endswith(".jsonl") else 12000
+        last = out / lost if args[0] == "terrain" else out
+        wanted.append({"args": (*args, last), "limit": limit})
+    for i, told in enumerate(program(tmp_path / "told", wanted)):
+        lost, out = cases[i][0], tmp_path / str(i)
+        stderr = told.stderr.decode()
+        assert told.returncode == 2, stderr
+        assert str(out / lost) in stderr
+        assert "File too large" in stderr
+        assert "Traceback" not in stderr
+        written = {path.name for path in out.iterdir()}
+        assert not any(name.startswith(".") for name in written)
+        if lost.endswith(".jsonl"):
+            assert (out / lost).read_bytes().endswith(b"\n")
+            assert len(list(read_jsonl(out / lost))) >= 1
+        else:
+            assert lost not in written
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
