@@ -7,7 +7,9 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ import pytest
 from campaign_cases import tiny
 from PIL import Image
 
-from mlnav.campaign import CampaignError, merge, run, status
+from mlnav import campaign
+from mlnav.campaign import CampaignError, merge, status
 from mlnav.campaign.analysis import Failure
 from mlnav.campaign.definition import Definition, parse_definition
 from mlnav.campaign.replay import find
@@ -36,6 +39,16 @@ from mlnav.stats import Estimate, Rate
 
 for library in ("jinja2", "plotly"):
     pytest.importorskip(library, reason=f"{library} is not installed (extra `report`)")
+
+
+run = partial(campaign.run, workers=0)
+
+
+@pytest.fixture(scope="module")
+def driven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign of twelve trials; its recipes are beside it."""
+    home = tmp_path_factory.mktemp("driven")
+    return run(tiny(home), home / "c").folder
 
 
 def failing(folder: Path) -> Definition:
@@ -125,8 +138,8 @@ def odd(**changes: Any) -> Definition:
     return parse_definition(json.dumps(data))
 
 
-def test_a_campaign_from_beginning_to_page(tmp_path: Path) -> None:
-    store = run(tiny(tmp_path), tmp_path / "c", workers=2)
+def test_a_campaign_from_beginning_to_page(driven: Path) -> None:
+    store = campaign.load(driven)
     paths = write_report(store.folder)
     assert tuple(paths) == FILES
     page = checked(paths)
@@ -152,7 +165,7 @@ def test_a_campaign_from_beginning_to_page(tmp_path: Path) -> None:
 
 
 def test_failures_are_driven_again_and_drawn(tmp_path: Path) -> None:
-    store = run(failing(tmp_path), tmp_path / "c", workers=2)
+    store = run(failing(tmp_path), tmp_path / "c")
     failures = [r for r in store.trials().to_pylist() if not r["success"]]
     assert failures
     paths = write_report(store.folder, tmp_path / "out", pictures=1)
@@ -248,8 +261,8 @@ def test_odd_names_do_no_harm(tmp_path: Path) -> None:
     assert read_csv(paths["trials.csv"])[0]["terrain"] == ground.stem
 
 
-def test_damaged_parts_are_told_of(tmp_path: Path) -> None:
-    folder = run(tiny(tmp_path), tmp_path / "c").folder
+def test_damaged_parts_are_told_of(driven: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(driven, tmp_path / "c")
     path = part_path(folder, "trials", 1)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -288,9 +301,8 @@ def test_the_extra_is_named_where_it_is_missing(
 # ------------------------------------------------------------------------------------ comparisons
 
 
-def test_a_campaign_beside_itself(tmp_path: Path) -> None:
-    folder = run(tiny(tmp_path), tmp_path / "c", workers=2).folder
-    paths = compare_reports(folder, folder, tmp_path / "out")
+def test_a_campaign_beside_itself(driven: Path, tmp_path: Path) -> None:
+    paths = compare_reports(driven, driven, tmp_path / "out")
     assert tuple(paths) == COMPARED_FILES
     page = checked(paths)
     assert "none: all 6 pairs went the same way to the last evaluation." in page.text
@@ -300,23 +312,23 @@ def test_a_campaign_beside_itself(tmp_path: Path) -> None:
     assert (told["pairs"], told["same"], ratio) == (6, 6, 1.0)
 
 
-def test_a_campaign_beside_one_of_other_settings_and_contenders(tmp_path: Path) -> None:
-    before = run(tiny(tmp_path), tmp_path / "a").folder
-    other = tiny(tmp_path, contenders=["none", "failures"], trials=2)
+def test_a_campaign_beside_one_of_other_settings_and_contenders(
+    driven: Path, tmp_path: Path
+) -> None:
+    other = tiny(driven.parent, contenders=["none", "failures"], trials=2)
     base = Config().replaced(["planner.commit_length_m=0.5"], checker="fixed_box",
                              limits="enav_like")  # fmt: skip
     other = other.model_copy(update={"config": base.model_dump(mode="json")})
     after = run(other, tmp_path / "b").folder
-    page = checked(compare_reports(before, after, tmp_path / "out"))
+    page = checked(compare_reports(driven, after, tmp_path / "out"))
     assert "one campaign alone has them: contenders failures, sobel" in page.text
     assert "planner.commit_length_m" in page.text
     assert "none: 4 pairs of 6 and 4 trials." in page.text
 
 
-def test_a_campaign_beside_one_of_another_seed(tmp_path: Path) -> None:
-    before = run(tiny(tmp_path), tmp_path / "a").folder
-    after = run(tiny(tmp_path, seed=5), tmp_path / "b").folder
-    page = checked(compare_reports(before, after, tmp_path / "out"))
+def test_a_campaign_beside_one_of_another_seed(driven: Path, tmp_path: Path) -> None:
+    after = run(tiny(driven.parent, seed=5), tmp_path / "b").folder
+    page = checked(compare_reports(driven, after, tmp_path / "out"))
     assert "no trial of one campaign is one of the other" in page.text
     assert "unpaired" in page.text
 
