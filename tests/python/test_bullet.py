@@ -1,3 +1,4 @@
+import gc
 import math
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def flat() -> np.ndarray:
 def world(z: np.ndarray, resolution_m: float = 0.1, origin_m=(0.0, 0.0), **settings) -> BulletWorld:
     """A world of which the rover drives fast, unless told otherwise, to save time."""
     terrain = Terrain(z, resolution_m, origin_m, name="made")
-    return BulletWorld(terrain, MODEL, Bullet.model_validate({"speed_m_s": 0.5, **settings}))
+    return BulletWorld(terrain, MODEL, Bullet.model_validate({"speed_m_s": 1.0, **settings}))
 
 
 def drive(w: BulletWorld, pose, *motions: Motion) -> Execution:
@@ -202,15 +203,17 @@ def test_a_rover_of_another_size_drives() -> None:
 
 @pytest.mark.parametrize(("soil", "uphill", "share"), [("sand", 0, 0.08), ("sand", 10, 0.28)])
 def test_slip_takes_from_the_way_and_not_from_the_count(soil, uphill, share) -> None:
-    run = drive(world(slope(uphill), slip=soil), MIDDLE, Motion(0.0, 0.0, 1.0))
+    w = world(slope(uphill), slip=soil, speed_m_s=0.5)
+    run = drive(w, MIDDLE, Motion(0.0, 0.0, 1.0))
     assert run.counted[0] == pytest.approx(1.0, abs=1e-6)
     along = run.driven_m / math.cos(math.radians(uphill))
     assert along == pytest.approx(1.0 - share, abs=0.03)
 
 
 def test_slip_is_less_downhill_and_takes_from_turns_too() -> None:
-    down = drive(world(slope(10), slip="sand"), (6.0, 6.0, math.pi), Motion(0.0, 0.0, 1.0))
-    back = drive(world(slope(10), slip="sand"), MIDDLE, Motion(0.0, 0.0, -1.0))
+    w = world(slope(10), slip="sand", speed_m_s=0.5)
+    down = drive(w, (6.0, 6.0, math.pi), Motion(0.0, 0.0, 1.0))
+    back = drive(w, MIDDLE, Motion(0.0, 0.0, -1.0))
     for run in (down, back):
         assert run.driven_m / math.cos(math.radians(10)) == pytest.approx(0.98, abs=0.03)
     slow = {"level": 0.5, "growth_deg": 10.0}
@@ -391,7 +394,7 @@ def test_a_moving_patch_is_as_good_as_the_whole_map() -> None:
     z = 0.15 * np.sin(1.1 * x) * np.cos(0.9 * y) + 0.1 * x
     ends = []
     for half in (8.0, 40.0):
-        w = world(z, patch_half_width_m=half)
+        w = world(z, patch_half_width_m=half, speed_m_s=0.5)
         assert (w._ground._nodes == z.shape) == (half == 40.0)
         pose = (10.0, 7.0, 0.0)
         run = drive(w, pose, *[Motion(0.0, 0.0, 2.5)] * 3)
@@ -419,7 +422,7 @@ def test_rough_worlds_neither_crash_nor_hang() -> None:
             size = rng.integers(1, 9)
             z[i : i + size, j : j + size] += rng.choice([0.4, -0.5, 8.0, -30.0, 500.0])
         z[50:71, 45:76] = 0.0
-        w = world(z, stop_at_limits=False, speed_m_s=0.5)
+        w = world(z, stop_at_limits=False)
         run = drive(w, MIDDLE, Motion(0.0, rng.uniform(-0.5, 0.5), 4.0))
         assert math.isfinite(sum(run.pose)) and math.isfinite(run.driven_m)
 
@@ -505,7 +508,9 @@ from mlnav.terrain import Terrain
 y, x = np.mgrid[:140, :260] * 0.1
 z = 0.15 * np.sin(1.3 * x) * np.cos(0.9 * y)
 z[60:63, 110:113] += 0.2
-settings = Bullet(patch_half_width_m=8.0, stop_at_limits=False, speed_m_s=1.0, slip="compact")
+settings = Bullet(
+    patch_half_width_m=8.0, stop_at_limits=False, speed_m_s=1.0, steps_per_s=60, slip="compact"
+)
 world = BulletWorld(Terrain(z, 0.1, (3.3, -7.1)), Config().rover_model(), settings)
 def digest():
     states = world.place((13.0, -1.0, 0.0))
@@ -547,9 +552,10 @@ def test_worlds_let_their_engines_go() -> None:
         pybullet.disconnect(engine)
         return engine
 
+    gc.collect()  # of tests before this one
     before = free_engine()
     z = np.zeros((70, 70))
-    for i in range(50):
+    for i in range(12):
         w = world(z, steps_per_s=60, solver_iterations=10)
         w.place((3.45, 3.45, 0.0))
         if i % 2:
@@ -571,7 +577,9 @@ def test_a_traverse_reaches_its_goal_and_repeats() -> None:
     z = 0.05 * np.sin(np.mgrid[:160, :160].sum(axis=0) * 0.08)
     z[78:82, 75:78] += 0.5  # a rock to go round
     terrain = Terrain(z, 0.1, (2.0, 5.0), name="made")
-    config = Config.model_validate({"world": {"name": "bullet", "speed_m_s": 0.5}})
+    config = Config.model_validate(
+        {"world": {"name": "bullet", "speed_m_s": 1.0, "steps_per_s": 60}}
+    )
     runs = [traverse(terrain, config, (7.0, 13.0), (11.9, 13.0), 1) for _ in range(2)]
     assert runs[0].outcome == "goal_reached"
     assert runs[0].world == "bullet"
