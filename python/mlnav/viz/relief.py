@@ -61,17 +61,29 @@ def hillshade(z: Array, resolution_m: float) -> Array:
     return shade
 
 
+def lit_colours(
+    z: Array, resolution_m: float, span_m: float, darkest: float, share: float
+) -> Array:
+    """(ny, nx, 3) tint by height, lit; it may exceed 1.
+
+    Args:
+        z: (ny, nx) heights.
+        resolution_m: of the grid.
+        span_m: heights that span less than this do not take the whole scale.
+        darkest: place on the scale of colours of the lowest ground.
+        share: of the scale that heights take.
+    """
+    trend = ndimage.gaussian_filter(filled(z), max(0.2 / resolution_m, 0.5))
+    low, high = np.percentile(trend, [1.0, 99.0])
+    height = np.clip((trend - low) / max(high - low, span_m), 0.0, 1.0)
+    light = (0.28 + 1.12 * hillshade(z, resolution_m))[..., None]
+    return np.asarray(ELEVATION(height * share + darkest)[..., :3] * light)
+
+
 def relief_image(z: Array, resolution_m: float) -> Array:
     """(ny, nx, 4) RGBA: tint by height, lit; unknown cells transparent."""
-    heights = filled(z)
-    trend = ndimage.gaussian_filter(heights, max(0.2 / resolution_m, 0.5))
-    low, high = np.percentile(trend, [1.0, 99.0])
-    span = max(high - low, 0.5)
-    image = ELEVATION(np.clip((trend - low) / span, 0.0, 1.0) * 0.80 + 0.12)
-    shade = hillshade(z, resolution_m)
-    image[..., :3] = np.clip(image[..., :3] * (0.28 + 1.12 * shade)[..., None], 0.0, 1.0)
-    image[..., 3] = np.isfinite(z)
-    return np.asarray(image)
+    colours = np.clip(lit_colours(z, resolution_m, 0.5, 0.12, 0.80), 0.0, 1.0)
+    return np.dstack([colours, np.isfinite(z)])
 
 
 def draw_ground(
