@@ -177,7 +177,7 @@ class _Panels:
             least, most = min(least, low), max(most, high)
             axes.plot([x, x], [low, high], color=colour, linewidth=1.6)
             axes.plot(x, ratio.value, "o", color=colour, ms=5)
-            beside: dict[str, Any] = {"offset_pt": (5, 0), "ha": "left", "va": "center"}
+            beside: dict[str, Any] = {"xytext": (5, 0), "ha": "left", "va": "center"}
             _note(axes, f"{ratio.value:.1f}", x, ratio.value, **beside)
         _log_scale(axes, 0.85 * least, 1.25 * most)
 
@@ -210,12 +210,10 @@ class _Panels:
         axes.set_ylim(0.0, 1.18 * most)
 
 
-def _note(
-    axes: Axes, text: str, x: float, y: float, colour: str = style.INK,
-    offset_pt: tuple[float, float] = (0, 2), **look: Any,
-) -> None:  # fmt: skip
-    look = {"fontsize": 6.5, "ha": "center", "va": "bottom", **look}
-    axes.annotate(text, (x, y), offset_pt, textcoords="offset points", color=colour, **look)
+def _note(axes: Axes, text: str, x: float, y: float, colour: str = style.INK, **look: Any) -> None:
+    """Small text beside a place, above it unless `look` says otherwise."""
+    look = {"xytext": (0, 2), "ha": "center", "va": "bottom", **look}
+    axes.annotate(text, (x, y), textcoords="offset points", fontsize=6.5, color=colour, **look)
 
 
 def _mean(axes: Axes, x: float, value: float) -> None:

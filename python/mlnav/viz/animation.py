@@ -79,8 +79,6 @@ def save_gif(
     palette.putpalette(ground[: 3 * (256 - len(ours))] + accents)
     indexed = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in frames]
     durations = [frame_ms] * (len(indexed) - 1) + [last_frame_ms]
+    rest: dict[str, Any] = {"save_all": True, "append_images": indexed[1:], "optimize": False}
     with whole_file(path) as temporary:
-        indexed[0].save(
-            temporary, save_all=True, append_images=indexed[1:], duration=durations, loop=0,
-            optimize=False,
-        )  # fmt: skip
+        indexed[0].save(temporary, duration=durations, loop=0, **rest)

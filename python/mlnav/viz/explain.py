@@ -23,6 +23,8 @@ from mlnav.viz.relief import draw_ground
 from mlnav.viz.rover import TYRE, corners, pan_corners, placed, tyre_corners
 
 F64 = NDArray[np.float64]
+Look = tuple[float, float]
+"""Opacity and order."""
 Place = Callable[[float, float, float, float], Axes]
 
 MAP_IN, SIDE_IN, FRONT_IN = (4.75, 4.55), (3.75, 2.85), (3.0, 2.85)
@@ -39,7 +41,7 @@ _STEEL = "#4b4441"
 _GROUND = "#b98a63"
 _EMPTY = "#f1ece8"
 _FAR, _NEAR = (0.35, 1.0), (1.0, 4.0)
-"""Opacity and order of what is drawn on the far and on the near side of an elevation."""
+"""Looks of the far and of the near side of an elevation."""
 
 
 def explain_figure(terrain: Terrain, explanation: Explanation, config: Config) -> Figure:
@@ -161,7 +163,7 @@ class PoseDrawing:
             if self.links is not None:
                 track = float(self.links.axles[0, 1 if side > 0 else 4, 1])
             forward, left = np.meshgrid(along, track + np.linspace(-half, half, 9))
-            self._draw_section(axes, along, forward, left, self._middle_m - tall, look)
+            self._draw_section(axes, along, (forward, left), tall, look)
             if self.links is not None:
                 self._draw_side_linkage(axes, self.links, 0 if side > 0 else 1, look)
         self._draw_body(axes, 0, 3.4, 0.95)
@@ -184,7 +186,7 @@ class PoseDrawing:
             if self.links is not None:
                 at = float(self.links.axles[0, [wheel, wheel + 3], 0].mean())
             forward, left = np.meshgrid(at + np.linspace(-r, r, 9), across, indexing="ij")
-            self._draw_section(axes, across, forward, left, self._middle_m - tall, look)
+            self._draw_section(axes, across, (forward, left), tall, look)
             if self.links is not None:
                 for axle in self.links.axles[0, [wheel, wheel + 3], 1:]:
                     edge: dict[str, Any] = {"edgecolor": style.INK, "lw": 0.8, "alpha": look[0]}
@@ -195,17 +197,16 @@ class PoseDrawing:
         _elevation_axes(axes, wide, self._middle_m, tall, "left (m)", 1)
 
     def _draw_section(
-        self, axes: Axes, along: F64, forward: F64, left: F64, floor: float,
-        look: tuple[float, float],
-    ) -> None:  # fmt: skip
-        """Least and most height of the terrain over the first axis of (samples, n) points."""
-        there = placed(np.column_stack([forward.ravel(), left.ravel()]), self._explanation.pose)
-        heights = np.reshape(self._terrain.height(*there.T), forward.shape)
+        self, axes: Axes, along: F64, points: tuple[F64, F64], tall: float, look: Look
+    ) -> None:
+        """Least and most terrain height over the first axis of (samples, n) forward and left."""
+        there = placed(np.column_stack([p.ravel() for p in points]), self._explanation.pose)
+        heights = np.reshape(self._terrain.height(*there.T), points[0].shape)
         low, high = np.fmin.reduce(heights, axis=0), np.fmax.reduce(heights, axis=0)
         alpha, z = look
         for top, share in ((high, 0.45), (low, 0.75)):
             fill: dict[str, Any] = {"color": _GROUND, "alpha": share * alpha, "lw": 0, "zorder": z}
-            axes.fill_between(along, floor, top, **fill)
+            axes.fill_between(along, self._middle_m - tall, top, **fill)
         axes.plot(along, high, color="#6d4a30", lw=1.1, alpha=alpha, zorder=z + 0.2)
 
     def _draw_body(self, axes: Axes, corner: int, order: float, alpha: float) -> None:
@@ -219,9 +220,7 @@ class PoseDrawing:
         look: dict[str, Any] = {"edgecolor": style.INK, "lw": 0.9, "alpha": alpha, "zorder": order}
         style.polygon(axes, outline, _BODY, **look)
 
-    def _draw_side_linkage(
-        self, axes: Axes, links: Linkage, side: int, look: tuple[float, float]
-    ) -> None:
+    def _draw_side_linkage(self, axes: Axes, links: Linkage, side: int, look: Look) -> None:
         alpha, z = look[0], look[1] + 1.0
         front, middle, rear = axles = links.axles[0, 3 * side : 3 * side + 3, ::2]
         pivots = rocker, bogie = links.rocker_pivots[0, side, ::2], links.bogie_pivots[0, side, ::2]
@@ -334,25 +333,24 @@ def _rows(told: Explanation, config: Config) -> list[_Row]:
         at_rest = value(column, 180 / math.pi)
         return _Row(name, low, high, at_rest, limit, (-most, most), "°", margin)
 
-    tilt, tilt_limit = value("tilt_rad", 180 / math.pi), limits.tilt_max_deg
-    clearance, span = value("clearance_m"), (0.0, 1.25 * tilt_limit)
+    tilt, most = value("tilt_rad", 180 / math.pi), limits.tilt_max_deg
+    tilt_bound, tilt_margin = degrees(told.tilt_max_rad), degrees(margins["tilt"])
+    clearance, low, least = value("clearance_m"), told.clearance_min_m, limits.clearance_min_m
+    highest, margin = max(0.75, 1.2 * (clearance or 0.0)), margins["clearance"]
     boxed = config.checker.name in ("fixed_box", "probabilistic")  # which look at the box's span
     name, relief = ("wheel drop", None) if boxed else ("relief", value("relief_max_m"))
     relief_limit = limits.wheel_drop_max_m if boxed else limits.relief_max_m
-    most_relief = 1.6 * max(relief_limit or 0.3, 0.1)
+    span = (0.0, 1.6 * max(relief_limit or 0.3, 0.1))
     return [
         two_sided("roll", "roll_rad", None),
         two_sided("pitch", "pitch_rad", None),
-        _Row("tilt", 0.0, degrees(told.tilt_max_rad), tilt, tilt_limit, span, "°",
-             degrees(margins["tilt"])),
+        _Row("tilt", 0.0, tilt_bound, tilt, most, (0.0, 1.25 * most), "°", tilt_margin),
         two_sided("differential", "differential_rad", limits.differential_max_deg),
         two_sided("left bogie", "bogie_left_rad", limits.bogie_max_deg),
         two_sided("right bogie", "bogie_right_rad", limits.bogie_max_deg),
-        _Row("clearance", told.clearance_min_m, math.inf, clearance, limits.clearance_min_m,
-             (0.0, max(0.75, 1.2 * (clearance or 0.0))), " m", margins["clearance"], least=True),
-        _Row(name, 0.0, told.relief_max_m, relief, relief_limit, (0.0, most_relief), " m",
-             margins["relief"]),
-    ]  # fmt: skip
+        _Row("clearance", low, math.inf, clearance, least, (0.0, highest), " m", margin, True),
+        _Row(name, 0.0, told.relief_max_m, relief, relief_limit, span, " m", margins["relief"]),
+    ]
 
 
 def _draw_bounds(axes: Axes, told: Explanation, config: Config) -> None:

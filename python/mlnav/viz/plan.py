@@ -49,10 +49,9 @@ def plan_figure(
             v: f"{name}: {np.count_nonzero(verdicts == v)}"
             for v, (name, *_) in reversed(_LOOKS.items())
         }
-        axes.legend(
-            handles=legend_handles(labels), loc="lower right", fontsize=7.5, framealpha=0.78,
-            facecolor="#4a3d38", edgecolor="none", labelcolor="#ffffff", borderpad=0.7,
-        ).set_zorder(30)  # fmt: skip
+        look: dict[str, Any] = {"facecolor": "#4a3d38", "edgecolor": "none", "framealpha": 0.78}
+        look |= {"labelcolor": "#ffffff", "borderpad": 0.7, "fontsize": 7.5}
+        axes.legend(handles=legend_handles(labels), loc="lower right", **look).set_zorder(30)
         image = _costmap_panel(panel(0.48, 0.36), planner, pose, goal)
         bar = panel(0.41, 0.014)
         style.colour_bar(figure, image, bar, "cost per metre; black is closed")

@@ -145,10 +145,8 @@ def _legend(figure: Figure, axes: Axes) -> None:
     labels[NOT_RANKED] = "closed by the costmap"
     handles = legend_handles(labels)
     handles[3].set_color("#b9aea8")  # on paper, not on the ground
-    axes.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 0.98), fontsize=8.5, frameon=False,
-        labelcolor=style.INK,
-    )  # fmt: skip
+    look: dict[str, Any] = {"fontsize": 8.5, "frameon": False, "labelcolor": style.INK}
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.0, 0.98), **look)
     bar_axes, label = axes.inset_axes((0.05, 0.36, 0.8, 0.035)), "risk, mean of headings within 45°"
     bar = style.colour_bar(figure, ScalarMappable(cmap=RISK), bar_axes, f"{label} of the rover's")
     bar.set_ticks([0.0, 0.5, 1.0])

@@ -181,8 +181,8 @@ def scale_bar(axes: Axes) -> None:
     thick = 0.007 * (y1 - y0)
     look: dict[str, Any] = {"align": "edge", "edgecolor": INK, "linewidth": 0.6, "zorder": 20}
     axes.barh([y] * 2, length / 2, thick, [x, x + length / 2], color=["#ffffff", INK], **look)
-    halo_text(axes, f"{length:g} m", (x + length / 2, y + 1.8 * thick), (0, 0), size=8, bold=False,
-              ha="center", va="bottom", zorder=20)  # fmt: skip
+    at, look = (x + length / 2, y + 1.8 * thick), {"ha": "center", "va": "bottom", "zorder": 20}
+    halo_text(axes, f"{length:g} m", at, (0, 0), size=8, bold=False, **look)
 
 
 # ------------------------------------------------------------------------------------------ marks
@@ -199,10 +199,8 @@ def halo_text(
     **look: Any,
 ) -> None:
     """White text with a dark halo, to be read on any ground; offset from a place in points."""
-    axes.annotate(
-        text, at, offset_pt, textcoords="offset points", fontsize=size, color="#ffffff",
-        fontweight="bold" if bold else "normal", path_effects=HALO, **look,
-    )  # fmt: skip
+    look |= {"fontweight": "bold" if bold else "normal", "color": "#ffffff", "path_effects": HALO}
+    axes.annotate(text, at, offset_pt, textcoords="offset points", fontsize=size, **look)
 
 
 def arrow(axes: Axes, tail: Any, tip: Any, **look: Any) -> None:
