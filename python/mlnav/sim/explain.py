@@ -1,11 +1,11 @@
-"""One pose through the checker and at rest, with all that is known about it."""
+"""One pose: the checker's answer with its bounds, and the settled rover."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,28 +18,19 @@ from mlnav.linkage import STATE, linkage
 from mlnav.nav.motion import Pose
 from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
-from mlnav.sim.world import STATE_COLUMNS
+from mlnav.sim.world import CONSTRAINTS, STATE_COLUMNS
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
 
-MARGINS = {
-    "tilt": "margin_tilt_rad",
-    "bogie": "margin_bogie_rad",
-    "differential": "margin_differential_rad",
-    "clearance": "margin_clearance_m",
-    "relief": "margin_relief_m",
-}
-"""Column of each limit's margin, by the limit's reason."""
-
 
 @dataclass(frozen=True, eq=False)
 class WheelBox:
-    """Where a wheel may stand, and how high, in the heading frame about the pose.
+    """Where a wheel may stand in the heading frame of the pose: (least, most) each.
 
     Attributes:
-        forward_m, left_m: (least, most) of the axle's place.
-        height_m: (least, most) of the wheel's lowest point.
+        forward_m, left_m: of the axle.
+        height_m: of the wheel's lowest point.
     """
 
     forward_m: tuple[float, float]
@@ -49,20 +40,20 @@ class WheelBox:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A checker's answer about one pose, beside the settled state.
+    """A checker's answer for one pose, and the settled state.
 
     Attributes:
         pose: x, y [m], heading [rad].
         safe: the verdict.
-        reasons: names of why not; empty when safe.
+        reasons: why it is rejected; empty when safe.
         bounds: (least, most) of each name of `linkage.STATE`, NaN where the checker gave none.
         tilt_max_rad, clearance_min_m, relief_max_m: one-sided bounds, NaN likewise.
-        margins: by name of the limit, positive inside.
+        margins: by name of `CONSTRAINTS`, positive inside the limit.
         wheels: six boxes in the order of `WHEELS`; None where the checker gave no bounds.
-        settled: numbers of `STATE_COLUMNS` of the state from the nominal guess; None: not settled.
-        settled_faults: reasons why the settled state is unsafe, or why there is none.
+        settled: `STATE_COLUMNS` of the state from the nominal guess; None where not settled.
+        settled_faults: why the settled state is unsafe, or why there is none.
         places_m: (6, 3) forward, left of the settled axles and heights of the contacts; or None.
-        inner_steps, lookups: what the answer cost.
+        inner_steps, lookups: cost of the answer.
     """
 
     pose: Pose
@@ -87,42 +78,27 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """For records; NaN becomes null."""
-        wheels = None
+        one_sided = ("tilt_max_rad", "clearance_min_m", "relief_max_m")
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "places_m"}
+        bounds = dict(self.bounds) | {name: values.pop(name) for name in one_sided}
         if self.wheels is not None:
-            wheels = {
-                name: {
-                    "forward_m": list(box.forward_m),
-                    "left_m": list(box.left_m),
-                    "height_m": list(box.height_m),
-                }
-                for name, box in zip(WHEELS, self.wheels, strict=True)
-            }
-        bounds: dict[str, Any] = {k: [_known(x) for x in pair] for k, pair in self.bounds.items()}
-        bounds |= {
-            "tilt_max_rad": _known(self.tilt_max_rad),
-            "clearance_min_m": _known(self.clearance_min_m),
-            "relief_max_m": _known(self.relief_max_m),
-        }
-        return {
-            "pose": list(self.pose),
-            "safe": self.safe,
-            "reasons": list(self.reasons),
-            "bounds": bounds,
-            "margins": {k: _known(v) for k, v in self.margins.items()},
-            "wheels": wheels,
-            "settled": None if self.settled is None else dict(self.settled),
-            "settled_faults": list(self.settled_faults),
-            "inner_steps": self.inner_steps,
-            "lookups": self.lookups,
-        }
+            boxes = zip(WHEELS, self.wheels, strict=True)
+            values["wheels"] = {name: asdict(box) for name, box in boxes}
+        plain: dict[str, Any] = _plain(values | {"bounds": bounds})
+        return plain
 
 
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _plain(value: Any) -> Any:
+    """Lists, dictionaries and numbers alone, NaN as None."""
+    if isinstance(value, Mapping):
+        return {name: _plain(v) for name, v in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:
-    """Put one pose through the configured checker, and settle the rover there.
+    """Ask the configured checker about one pose, and settle the rover there.
 
     Raises:
         SimError: the pose is not finite or off the map.
@@ -144,6 +120,7 @@ def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:
     settled = {name: float(state[name]) for name in STATE_COLUMNS} if status == 0 else None
     faults = reason_names(int(state["reasons"])) or ([_core.status_name(status)] if status else [])
     bounds = {name: (float(report[name][0]), float(report[name][1])) for name in STATE}
+    places = np.column_stack([state["forward_m"], state["left_m"], state["heights_m"]])
     return Explanation(
         pose=pose,
         safe=bool(report["safe"]),
@@ -152,18 +129,17 @@ def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:
         tilt_max_rad=float(report["tilt_max_rad"]),
         clearance_min_m=float(report["clearance_min_m"]),
         relief_max_m=float(report["relief_max_m"]),
-        margins={name: float(report[column]) for name, column in MARGINS.items()},
+        margins={
+            name: float(report[f"margin_{name}_{constraint.unit}"])
+            for name, constraint in CONSTRAINTS.items()
+        },
         wheels=_wheel_boxes(config, grid, model, pose, bounds),
         settled=settled,
         settled_faults=tuple(faults),
-        places_m=_places(state) if status == 0 else None,
+        places_m=places if status == 0 else None,
         inner_steps=int(report["inner_steps"]),
         lookups=int(report["lookups"]),
     )
-
-
-def _places(state: Mapping[str, Any]) -> F64:
-    return np.column_stack([state["forward_m"], state["left_m"], state["heights_m"]])
 
 
 def _wheel_boxes(
@@ -176,44 +152,25 @@ def _wheel_boxes(
     half_length = getattr(config.checker, "half_length_m", None)
     half_width = getattr(config.checker, "half_width_m", None)
     if half_length is not None and half_width is not None:
-        return _fixed_boxes(grid, model, pose, half_length, half_width)
-    if not all(math.isfinite(v) for pair in bounds.values() for v in pair):
+        share = np.linspace(-1.0, 1.0, 17)
+        c, s = math.cos(pose[2]), math.sin(pose[2])
+        boxes = []
+        for x, y in model.wheel_plan():
+            at = np.meshgrid(x + half_length * share, y + half_width * share)
+            forward, left = (v.ravel() for v in at)
+            there = [pose[0] + (c * forward - s * left), pose[1] + (s * forward + c * left)]
+            poses = np.column_stack([*there, np.full(forward.size, pose[2])])
+            heights = grid.wheel_heights(model, poses)
+            boxes.append(np.column_stack([forward, left, heights]))
+        points = np.stack(boxes, axis=1)
+    else:
+        # The corners of the box of states, and its middle: it is small, and wheels move almost
+        # linearly in it.
+        middle = [sum(b) / 2 for b in bounds.values()]
+        states = np.array([*itertools.product(*bounds.values()), middle]).T
+        points = linkage(model.geometry, dict(zip(STATE, states, strict=True))).axles
+        points[:, :, 2] -= model.geometry.wheel_radius_m
+    if not np.isfinite(points).all():
         return None
-    # The corners of the box of states, and its middle: it is small, and wheels move almost
-    # linearly in it.
-    corners = np.array(
-        [*itertools.product(*bounds.values()), [sum(b) / 2 for b in bounds.values()]]
-    )
-    points = linkage(model.geometry, dict(zip(STATE, corners.T, strict=True))).axles
-    points[:, :, 2] -= model.geometry.wheel_radius_m
-    return tuple(_box(points[:, i]) for i in range(len(WHEELS)))
-
-
-def _fixed_boxes(
-    grid: _core.Grid, model: _core.RoverModel, pose: Pose, half_length: float, half_width: float
-) -> tuple[WheelBox, ...] | None:
-    boxes = []
-    for x, y in model.wheel_plan():
-        forward, left = np.meshgrid(
-            x + half_length * np.linspace(-1.0, 1.0, 17),
-            y + half_width * np.linspace(-1.0, 1.0, 17),
-        )
-        cos, sin = math.cos(pose[2]), math.sin(pose[2])
-        there = np.column_stack(
-            [
-                pose[0] + (cos * forward - sin * left).ravel(),
-                pose[1] + (sin * forward + cos * left).ravel(),
-                np.full(forward.size, pose[2]),
-            ]
-        )
-        heights = grid.wheel_heights(model, np.ascontiguousarray(there))
-        if not np.isfinite(heights).all():
-            return None
-        boxes.append(_box(np.column_stack([forward.ravel(), left.ravel(), heights])))
-    return tuple(boxes)
-
-
-def _box(points: F64) -> WheelBox:
-    low, high = points.min(axis=0), points.max(axis=0)
-    forward, left, height = ((float(a), float(b)) for a, b in zip(low, high, strict=True))
-    return WheelBox(forward, left, height)
+    spans = np.stack([points.min(axis=0), points.max(axis=0)], axis=-1).tolist()
+    return tuple(WheelBox(*map(tuple, wheel)) for wheel in spans)

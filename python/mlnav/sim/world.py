@@ -213,29 +213,27 @@ class UnsafeState:
         reasons = 0
         for bits in states.columns["reasons"][first:end]:
             reasons |= int(bits)
-        constraint, numbers = _broken_most(states, first, limits)
+        name, constraint = _broken_most(states, first, limits)
         value = limit = excess = None
-        part, unit = "", ""
-        if numbers is not None:
-            unit, values, limit, over, parts = numbers
+        part = ""
+        if constraint is not None:
+            over = constraint.excess(states.columns, limits)
             worst = first + int(np.nanargmax(over[first:end]))
-            value, excess, part = float(values[worst]), float(over[worst]), parts(worst)
+            value, excess = float(constraint.values(states.columns)[worst]), float(over[worst])
+            limit, part = getattr(limits, constraint.limit), constraint.part(states.columns, worst)
         turning = states.columns["phase"][first:end] == PHASES.index("turn")
         headings = states.poses[first:end, 2][turning]
         driven = states.columns["driven_m"]
+        x, y, heading = map(float, states.poses[first])
         return cls(
-            constraint=constraint,
-            reasons=tuple(reason_names(reasons)) or (constraint,),
+            constraint=name,
+            reasons=tuple(reason_names(reasons)) or (name,),
             part=part,
             value=value,
             limit=limit,
             excess=excess,
-            unit=unit,
-            pose=(
-                float(states.poses[first, 0]),
-                float(states.poses[first, 1]),
-                float(states.poses[first, 2]),
-            ),
+            unit="" if constraint is None else constraint.unit,
+            pose=(x, y, heading),
             phase=PHASES[int(states.columns["phase"][first])],
             distance_m=float(driven[first]),
             length_m=float(driven[end - 1] - driven[first]),
@@ -264,51 +262,75 @@ class UnsafeState:
         return f"{what}, in {states}{how_long}, first {phase}"
 
 
-_Numbers = tuple[str, F64, float, F64, Callable[[int], str]]
-"""Of a constraint: unit, value in each state, limit, excess in each state, the part at fault."""
+@dataclass(frozen=True)
+class Constraint:
+    """A limit that has a number, in columns of settled states.
+
+    Attributes:
+        unit: `m` or `rad`.
+        limit: field of `SafetyLimits`.
+        values: (n,) magnitude in each state.
+        part: of the rover that breaks it in one state.
+        least: whether the limit is a least value.
+    """
+
+    unit: str
+    limit: str
+    values: Callable[[Mapping[str, NDArray[Any]]], F64]
+    part: Callable[[Mapping[str, NDArray[Any]], int], str]
+    least: bool = False
+
+    def excess(self, columns: Mapping[str, NDArray[Any]], limits: _core.SafetyLimits) -> F64:
+        """(n,) how far each state is beyond the limit; negative inside."""
+        values, limit = self.values(columns), float(getattr(limits, self.limit))
+        return limit - values if self.least else values - limit
+
+
+def _bogies(columns: Mapping[str, NDArray[Any]]) -> F64:
+    return np.abs([columns["bogie_left_rad"], columns["bogie_right_rad"]])
+
+
+CONSTRAINTS: dict[str, Constraint] = {
+    "tilt": Constraint("rad", "tilt_max_rad", lambda c: c["tilt_rad"], lambda c, i: "body"),
+    "bogie": Constraint(
+        "rad",
+        "bogie_max_rad",
+        lambda c: np.fmax(*_bogies(c)),
+        lambda c, i: "bogie left" if np.greater_equal(*_bogies(c)[:, i]) else "bogie right",
+    ),
+    "differential": Constraint(
+        "rad",
+        "differential_max_rad",
+        lambda c: np.abs(c["differential_rad"]),
+        lambda c, i: "differential",
+    ),
+    "clearance": Constraint(
+        "m", "clearance_min_m", lambda c: c["clearance_m"], lambda c, i: "pan", least=True
+    ),
+    "relief": Constraint(
+        "m",
+        "relief_max_m",
+        lambda c: c["relief_max_m"],
+        lambda c, i: f"wheel {WHEELS[int(np.nanargmax(c['relief_m'][i]))]}",
+    ),
+}
+"""By the core's name of the reason."""
 
 
 def _broken_most(
     states: SettledStates, index: int, limits: _core.SafetyLimits
-) -> tuple[str, _Numbers | None]:
-    """The constraint that a state breaks by the largest share of its limit, and its numbers."""
-    columns = states.columns
-    bogies: F64 = np.abs([columns["bogie_left_rad"], columns["bogie_right_rad"]])
-    bogie: F64 = np.fmax(*bogies)
-    tilt, lean = columns["tilt_rad"], np.abs(columns["differential_rad"])
-    clearance, relief = columns["clearance_m"], columns["relief_max_m"]
-
-    def bogie_side(i: int) -> str:
-        return "bogie left" if bogies[0, i] >= bogies[1, i] else "bogie right"
-
-    def wheel(i: int) -> str:
-        return f"wheel {WHEELS[int(np.nanargmax(columns['relief_m'][i]))]}"
-
-    numbers: dict[str, _Numbers] = {
-        "tilt": ("rad", tilt, limits.tilt_max_rad, tilt - limits.tilt_max_rad, lambda i: "body"),
-        "bogie": ("rad", bogie, limits.bogie_max_rad, bogie - limits.bogie_max_rad, bogie_side),
-        "differential": (
-            "rad",
-            lean,
-            limits.differential_max_rad,
-            lean - limits.differential_max_rad,
-            lambda i: "differential",
-        ),
-        "clearance": (
-            "m",
-            clearance,
-            limits.clearance_min_m,
-            limits.clearance_min_m - clearance,
-            lambda i: "pan",
-        ),
-        "relief": ("m", relief, limits.relief_max_m, relief - limits.relief_max_m, wheel),
-    }
+) -> tuple[str, Constraint | None]:
+    """The constraint that a state breaks by the largest share of its limit; None: no number."""
     names = states.faults(index) or ["not_settled"]
-    measured = [n for n in names if n in numbers and math.isfinite(numbers[n][3][index])]
-    if not measured:
+    shares: dict[str, float] = {}
+    for name in filter(CONSTRAINTS.__contains__, names):
+        excess = float(CONSTRAINTS[name].excess(states.columns, limits)[index])
+        if math.isfinite(excess):
+            shares[name] = excess / max(getattr(limits, CONSTRAINTS[name].limit), 1e-9)
+    if not shares:
         return names[0], None
-    name = max(measured, key=lambda n: float(numbers[n][3][index]) / max(numbers[n][2], 1e-9))
-    return name, numbers[name]
+    worst = max(shares, key=shares.__getitem__)
+    return worst, CONSTRAINTS[worst]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from mlnav.config import Config
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.relief import draw_relief, hillshade
+from mlnav.viz.relief import draw_ground, hillshade
 
 _WIDTH_IN = 8.6
 
@@ -22,9 +22,9 @@ def ace_figure(terrain: Terrain, share: Any, rejects: dict[str, float], config: 
 
     Args:
         terrain: the ground.
-        share: (ny, nx) in [0, 1]; NaN where it cannot be told (border, unknown ground).
+        share: (ny, nx) in [0, 1]; NaN at the border and on unknown ground.
         rejects: share of evaluated poses rejected, by reason.
-        config: what the verdicts were made with.
+        config: that gave the verdicts.
     """
     x_min, x_max, y_min, y_max = terrain.extent_m
     tall = float(np.clip((y_max - y_min) / (x_max - x_min), 0.4, 1.6))
@@ -32,21 +32,14 @@ def ace_figure(terrain: Terrain, share: Any, rejects: dict[str, float], config: 
     height = map_width * _WIDTH_IN * tall + 2.1
     figure = style.new_figure(_WIDTH_IN, height)
     axes = figure.add_axes((0.065, 0.5 / height, map_width, 1.0 - 2.1 / height))
-    style.map_axes(axes)
-    draw_relief(axes, terrain, faded=0.85)
+    draw_ground(axes, terrain, faded=0.85)
     colours = style.SHARE(np.nan_to_num(share))
     shade = 0.45 + 0.85 * hillshade(terrain.z, terrain.resolution_m)
     colours[..., :3] = np.clip(colours[..., :3] * shade[..., None], 0.0, 1.0)
     colours[..., 3] = np.where(np.isfinite(share), 0.88, 0.0)
     axes.imshow(colours, origin="lower", extent=terrain.extent_m, interpolation="nearest")
-    axes.set_xlim(x_min, x_max)
-    axes.set_ylim(y_min, y_max)
-    for point, shape, colour, name in (
-        (terrain.start_m, "o", style.START, "start"),
-        (terrain.goal_m, "*", style.GOAL, "goal"),
-    ):
-        if point is not None:
-            style.marker(axes, *point, shape, colour, name)
+    axes.axis(terrain.extent_m)
+    style.mark_ends(axes, terrain.start_m, terrain.goal_m)
     style.scale_bar(axes)
 
     bar_axes = figure.add_axes((0.70, 1.0 - 0.62 / height, 0.265, 0.10 / height))
@@ -55,23 +48,18 @@ def ace_figure(terrain: Terrain, share: Any, rejects: dict[str, float], config: 
     )
     bar.set_ticks([0.0, 0.5, 1.0], labels=["none", "half", "all"])
     known = share[np.isfinite(share)]
-    mean = 100.0 * float(known.mean()) if known.size else 0.0
-    every = 100.0 * float((known == 1.0).mean()) if known.size else 0.0
-    none = 100.0 * float((known == 0.0).mean()) if known.size else 0.0
-    why = ", ".join(
-        f"{k} {100 * v:.1f} %" for k, v in sorted(rejects.items(), key=lambda kv: -kv[1])[:4] if v
+    mean, every, none = (
+        100.0 * float(part.mean()) if known.size else 0.0
+        for part in (known, known == 1.0, known == 0.0)
     )
-    style.headline(
-        figure,
-        f"{terrain.name}: where the rover may stand",
-        [
-            f"{mean:.1f} % of poses pass; all headings on {every:.1f} % of the ground,"
-            f" none on {none:.1f} %",
-            f"{config.checker.name}, {config.limits.name}",
-            f"rejects: {why}" if why else "",
-        ],
-        0.065,
-        1.0 - 0.22 / height,
-    )
-    style.credit(figure, terrain.attribution, 0.065)
+    most = sorted(rejects.items(), key=lambda item: -item[1])[:4]
+    why = ", ".join(f"{reason} {100 * v:.1f} %" for reason, v in most if v)
+    lines = [
+        f"{mean:.1f} % of poses pass; all headings on {every:.1f} % of the ground,"
+        f" none on {none:.1f} %",
+        f"{config.checker.name}, {config.limits.name}",
+        f"rejects: {why}" if why else "",
+    ]
+    title = f"{terrain.name}: where the rover may stand"
+    style.headline(figure, title, lines, 0.065, terrain.attribution)
     return figure

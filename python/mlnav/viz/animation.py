@@ -1,4 +1,4 @@
-"""A traverse as a film."""
+"""A traverse as an animated GIF."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from mlnav.io import whole_file
 from mlnav.sim.records import TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.relief import window
 from mlnav.viz.rover import draw_rover
-from mlnav.viz.traverse import draw_ending, draw_map, draw_track, margin_m, points_of
+from mlnav.viz.traverse import draw_ending, draw_map, draw_track, effort_norm
 
 MAX_FRAMES = 150
 FRAME_MS = 110
@@ -27,33 +26,25 @@ LAST_FRAME_MS = 2500
 def save_traverse_gif(
     path: str | os.PathLike[str], terrain: Terrain, result: TraverseResult, config: Config
 ) -> None:
-    """Write a GIF: the rover, its track so far and the path it has just chosen, cycle by cycle."""
+    """Write a GIF of the rover, its track so far and the path just chosen, cycle by cycle."""
     size_in = 5.6
     figure = style.new_figure(size_in, size_in + 0.35)
     axes = figure.add_axes((0.0, 0.0, 1.0, size_in / (size_in + 0.35)))
-    bounds = window(terrain, points_of(result), margin_m(result))
-    draw_map(axes, terrain, result, config, bounds)
+    draw_map(axes, terrain, result, config)
     axes.set_axis_off()
     style.scale_bar(axes)
-    most = max((c.ace_evaluations for c in result.cycles), default=0)
-    norm = style.effort_norm(most, config.planner.overthink_evaluations)
+    norm = effort_norm(result, config)
     caption = figure.text(0.02, 0.985, "", fontsize=9.5, color=style.INK, va="top")
 
     frames: list[Image.Image] = []
     step = max(1, -(-len(result.cycles) // MAX_FRAMES))
-    for i in range(0, len(result.cycles), step):
-        cycle = result.cycles[i]
+    for i, cycle in list(enumerate(result.cycles))[::step]:
         artists = draw_track(axes, result.cycles[:i], norm)
         artists += draw_rover(axes, config.rover, cycle.pose)
         if len(cycle.path):
-            artists += axes.plot(
-                cycle.path[:, 0],
-                cycle.path[:, 1],
-                color=style.CHOSEN,
-                linewidth=2.2,
-                zorder=11,
-                path_effects=style.HALO,
-            )
+            x, y, _ = cycle.path.T
+            look: dict[str, Any] = {"linewidth": 2.2, "path_effects": style.HALO}
+            artists += axes.plot(x, y, color=style.CHOSEN, zorder=11, **look)
         caption.set_text(
             f"cycle {cycle.cycle + 1} of {len(result.cycles)}   ·   "
             f"{cycle.ace_evaluations} ACE evaluations   ·   {cycle.driven_m:.1f} m"
@@ -68,8 +59,7 @@ def save_traverse_gif(
     save_gif(path, frames, FRAME_MS, LAST_FRAME_MS)
 
 
-def _frame(figure: Figure, dpi: int = 100) -> Image.Image:
-    figure.set_dpi(dpi)
+def _frame(figure: Figure) -> Image.Image:
     canvas: Any = figure.canvas  # Agg, by new_figure
     canvas.draw()
     rgba = np.asarray(canvas.buffer_rgba())
@@ -79,8 +69,8 @@ def _frame(figure: Figure, dpi: int = 100) -> Image.Image:
 def save_gif(
     path: str | os.PathLike[str], frames: list[Image.Image], frame_ms: int, last_frame_ms: int
 ) -> None:
-    """Write frames as a GIF that repeats, the last one shown for longer."""
-    # One palette for all frames, so that nothing flickers: the ground's colours, and ours.
+    """Write frames as a GIF that repeats and holds its last frame."""
+    # One palette for all frames, so that nothing flickers: the terrain's colours and the accents.
     ours = [to_rgb(c) for c in (style.CHOSEN, style.GOAL, style.START, style.BAD, style.INK)]
     ours += [style.EFFORT(i / 31)[:3] for i in range(32)]
     ground = frames[-1].quantize(256 - len(ours), dither=Image.Dither.NONE).getpalette() or []
@@ -88,12 +78,7 @@ def save_gif(
     palette = Image.new("P", (1, 1))
     palette.putpalette(ground[: 3 * (256 - len(ours))] + accents)
     indexed = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in frames]
+    durations = [frame_ms] * (len(indexed) - 1) + [last_frame_ms]
+    rest: dict[str, Any] = {"save_all": True, "append_images": indexed[1:], "optimize": False}
     with whole_file(path) as temporary:
-        indexed[0].save(
-            temporary,
-            save_all=True,
-            append_images=indexed[1:],
-            duration=[frame_ms] * (len(indexed) - 1) + [last_frame_ms],
-            loop=0,
-            optimize=False,
-        )
+        indexed[0].save(temporary, duration=durations, loop=0, **rest)

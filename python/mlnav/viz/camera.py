@@ -1,4 +1,4 @@
-"""Cameras: what they see of the world, and good places for them."""
+"""Pinhole cameras, and where to put them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from mlnav.config import Config, Stereo
 from mlnav.terrain import Terrain
@@ -17,15 +18,15 @@ F64 = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
 MAST_M: Vector = (0.80, -0.56, 1.98)
-"""Of a mast camera that is not configured: forward, left, up in the rover frame."""
+"""Default place of the mast camera: forward, left, up in the rover frame."""
 MAST_WIDTH_DEG, MAST_HEIGHT_DEG = 96.0, 73.0
 MAST_ELEVATION_DEG = -18.0
 _MAST_NEAR_M = 0.35
-"""Beyond the camera's own housing."""
+"""Beyond the camera's housing."""
 
 _CHASE_BACK_M, _CHASE_UP_M = 8.8, 3.8
 _CHASE_SIDE_DEG = 30.0
-"""Off the way that the rover goes, so that its suspension is seen."""
+"""Off the direction of travel, so that the suspension is seen."""
 _ABOVE_GROUND_M = 2.6
 
 
@@ -38,7 +39,7 @@ class Camera:
         axes: (3, 3) unit vectors in rows: right, up, forward.
         size_px: width, height of its pictures.
         width_deg: horizontal angle of view.
-        near_m: what is nearer, along the axis, is not seen.
+        near_m: nothing nearer is seen; measured along the axis.
     """
 
     eye_m: F64
@@ -56,7 +57,7 @@ class Camera:
         width_deg: float,
         near_m: float = 0.2,
     ) -> Self:
-        """One that looks from a place at another, its picture's upright upright."""
+        """A level camera that looks from one place at another."""
         eye = np.asarray(eye_m, np.float64)
         forward = np.asarray(at_m, np.float64) - eye
         forward /= np.linalg.norm(forward)
@@ -67,7 +68,7 @@ class Camera:
         return cls(eye, axes, size_px, width_deg, near_m)
 
     def enlarged(self, factor: float) -> Camera:
-        """The same view in more pixels."""
+        """The same view with more pixels."""
         width, height = self.size_px
         return replace(self, size_px=(round(width * factor), round(height * factor)))
 
@@ -79,13 +80,13 @@ class Camera:
 
     @property
     def pixel_rad(self) -> float:
-        """Angle of a pixel at the middle."""
+        """Angle of a pixel at the centre."""
         return 2.0 * self.half[0] / self.size_px[0]
 
     def project(self, points_m: ArrayLike) -> F64:
         """(n, 3) points to (n, 3) column, row [px] and depth along the axis [m].
 
-        A pixel owns the square between whole numbers. Columns and rows are NaN behind `near_m`.
+        Pixel edges are whole numbers. Columns and rows are NaN before `near_m`.
         """
         seen = (np.asarray(points_m, np.float64).reshape(-1, 3) - self.eye_m) @ self.axes.T
         depth = seen[:, 2]
@@ -96,42 +97,35 @@ class Camera:
         return np.column_stack([column, row, depth])
 
 
-# ---------------------------------------------------------------------------------------- places
-
-
 def chase_eyes(terrain: Terrain, poses: ArrayLike, smooth_poses: float) -> F64:
-    """(n, 3) places behind and above a rover on its way, moving smoothly.
+    """(n, 3) smoothly moving places behind and above a rover.
 
     Args:
-        terrain: nothing of which comes between.
+        terrain: that must not block the view.
         poses: (n, 3) x, y, heading of the rover, headings unwrapped.
         smooth_poses: standard deviation of the smoothing, in poses.
     """
-    from scipy.ndimage import gaussian_filter1d, maximum_filter1d
-
     track = np.asarray(poses, np.float64).reshape(-1, 3)
     heading = gaussian_filter1d(track[:, 2], smooth_poses, mode="nearest")
     middle = gaussian_filter1d(track[:, :2], 0.4 * smooth_poses, axis=0, mode="nearest")
     towards = heading + math.pi - math.radians(_CHASE_SIDE_DEG)
     eyes = middle + _CHASE_BACK_M * np.column_stack([np.cos(towards), np.sin(towards)])
-    # Between eye and rover the ground must lie below the line of sight.
+    # Between eye and rover the terrain must lie below the line of sight.
     share = np.linspace(0.0, 0.85, 18)[:, None]
-    x = eyes[:, 0] + share * (track[:, 0] - eyes[:, 0])
-    y = eyes[:, 1] + share * (track[:, 1] - eyes[:, 1])
+    x, y = (eyes[:, i] + share * (track[:, i] - eyes[:, i]) for i in (0, 1))
     ground = np.nan_to_num(terrain.height(x, y), nan=-np.inf)
     stand = np.nan_to_num(terrain.height(track[:, 0], track[:, 1]), nan=0.0)
     above = stand + 0.5
     least = ((ground + _ABOVE_GROUND_M * (1.0 - share) - above) / (1.0 - share) + above).max(axis=0)
     wanted = np.maximum(stand + _CHASE_UP_M, least)
     width = max(1, round(2.0 * smooth_poses)) | 1
-    height = gaussian_filter1d(
-        maximum_filter1d(wanted, width, mode="nearest"), 0.5 * smooth_poses, mode="nearest"
-    )
+    highest = maximum_filter1d(wanted, width, mode="nearest")
+    height = gaussian_filter1d(highest, 0.5 * smooth_poses, mode="nearest")
     return np.column_stack([eyes, height])
 
 
 def chase_camera(eye_m: ArrayLike, posture: Posture, size_px: tuple[int, int]) -> Camera:
-    """Looks over the rover at the ground ahead of it."""
+    """A camera that looks over the rover at the terrain ahead of it."""
     x, y, heading = posture.pose
     ahead = 3.3
     at = (x + ahead * math.cos(heading), y + ahead * math.sin(heading), posture.origin_z_m + 0.5)
@@ -139,14 +133,14 @@ def chase_camera(eye_m: ArrayLike, posture: Posture, size_px: tuple[int, int]) -
 
 
 def overview_camera(terrain: Terrain, points: Any, size_px: tuple[int, int]) -> Camera:
-    """From above, the sun to a side: (n, 2) points and some ground around them."""
+    """A camera that sees (n, 2) points and some terrain around them from above."""
     track = np.asarray(points, np.float64).reshape(-1, 2)
     low, high = track.min(axis=0) - 2.5, track.max(axis=0) + 2.5
     corners = np.array([(x, y) for x in (low[0], high[0]) for y in (low[1], high[1])])
     shown = np.vstack([track, corners])
     z = np.nan_to_num(terrain.height(shown[:, 0], shown[:, 1]), nan=float(np.nanmedian(terrain.z)))
     shown = np.column_stack([shown, z])
-    # Looked at across the longer side.
+    # The view is across the longer side, with the sun to one side.
     along = high - low
     azimuth = math.radians(65.0 if along[0] >= along[1] else 205.0)
     away = np.array([math.cos(azimuth), math.sin(azimuth), math.tan(math.radians(32.0))])
@@ -164,15 +158,13 @@ def overview_camera(terrain: Terrain, points: Any, size_px: tuple[int, int]) -> 
 def mast_camera(
     config: Config, posture: Posture, width_px: int, azimuth_rad: float = 0.0
 ) -> Camera:
-    """The rover's own camera, which its attitude carries along.
-
-    Where the configuration has stereo cameras, their place and angles of view.
+    """The rover's mast camera; its place and angles of view are those of configured stereo cameras.
 
     Args:
         config: of the run.
         posture: of the rover.
-        width_px: of its pictures; their height follows.
-        azimuth_rad: where the mast turns it, left positive.
+        width_px: of its pictures; their height follows from the angles of view.
+        azimuth_rad: of the mast, left positive.
     """
     sensor = config.sensor
     place, width, height = MAST_M, MAST_WIDTH_DEG, MAST_HEIGHT_DEG

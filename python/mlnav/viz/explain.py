@@ -1,194 +1,273 @@
-"""One pose in one picture: the ground, boxes and bounds, the rover at rest in them."""
+"""One pose in one figure: the terrain, the checker's boxes and bounds, the settled rover."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
+from matplotlib.patches import Circle, FancyBboxPatch
 from numpy.typing import NDArray
 
 from mlnav.config import Config
 from mlnav.core import WHEELS
 from mlnav.linkage import Linkage, linkage
-from mlnav.sim.explain import Explanation
+from mlnav.sim.explain import Explanation, WheelBox
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.relief import draw_relief
-from mlnav.viz.rover import placed
+from mlnav.viz.relief import draw_ground
+from mlnav.viz.rover import TYRE, corners, pan_corners, placed, tyre_corners
 
 F64 = NDArray[np.float64]
+Look = tuple[float, float]
+"""Opacity and order."""
+Place = Callable[[float, float, float, float], Axes]
 
-_WIDTH_IN, _HEIGHT_IN = 12.4, 10.6
+MAP_IN, SIDE_IN, FRONT_IN = (4.75, 4.55), (3.75, 2.85), (3.0, 2.85)
+"""Width and height of the axes that `PoseDrawing` draws into."""
 _REACH_M = 2.3
-"""Half width of the views."""
+"""Half height of the map."""
+_DECK_M = 0.42
+"""Height of the body above the belly pan."""
 
-_BOUND = style.GOOD
+_BOUND, _BOUND_DARK = style.GOOD, "#0e8f82"
 _STATE = "#e8743b"
 _BODY = "#f4efe9"
 _STEEL = "#4b4441"
 _GROUND = "#b98a63"
+_EMPTY = "#f1ece8"
+_FAR, _NEAR = (0.35, 1.0), (1.0, 4.0)
+"""Looks of the far and of the near side of an elevation."""
 
 
-def explain_figure(terrain: Terrain, told: Explanation, config: Config) -> Figure:
-    """Map, bounds against limits, wheel boxes, and the rover from its left and from ahead."""
-    figure = style.new_figure(_WIDTH_IN, _HEIGHT_IN)
+def explain_figure(terrain: Terrain, explanation: Explanation, config: Config) -> Figure:
+    """Map, bounds against limits, wheel boxes, and the rover from its right and from ahead."""
+    width_in = 12.4
+    figure = style.new_figure(width_in, 10.6)
     place = style.axes_by_inches(figure)
+    drawing = PoseDrawing(terrain, explanation, config)
+    drawing.draw_map(place(0.55, 1.62, *MAP_IN))
+    _draw_bounds(place(7.1, 1.62, 2.75, 4.55), explanation, config)
+    _draw_boxes(figure, place, explanation)
+    drawing.draw_side(place(4.95, 7.05, *SIDE_IN))
+    drawing.draw_front(place(9.2, 7.05, *FRONT_IN))
 
-    _headline(figure, terrain, told, config)
-    draw_pose_map(place(0.55, 1.62, 4.75, 4.55), terrain, told, config)
-    _bounds(place(7.1, 1.62, 2.75, 4.55), told, config)
-    _boxes(figure, place, told)
-    links = links_of(told, config)
-    draw_side(place(4.95, 7.05, 3.75, 2.85), terrain, told, config, links)
-    draw_front(place(9.2, 7.05, 3.0, 2.85), terrain, told, config, links)
-    style.credit(figure, terrain.attribution, 0.55 / _WIDTH_IN)
+    x, y, heading = explanation.pose
+    reasons = ", ".join(reason.replace("_", " ") for reason in explanation.reasons)
+    steps = explanation.inner_steps
+    lines = [
+        f"({x:g}, {y:g}) m, heading {math.degrees(heading):g}°,"
+        f" cells {terrain.resolution_m:g} m   ·   {config.checker.name}, {config.limits.name}:"
+        f" {steps} inner step{'s' * (steps != 1)}, {explanation.lookups} look-ups",
+        _settled_line(explanation),
+    ]
+    title = f"{terrain.name}: {'safe' if explanation.safe else f'rejected: {reasons}'}"
+    style.headline(figure, title, lines, 0.55 / width_in, terrain.attribution)
     return figure
 
 
-def _headline(figure: Figure, terrain: Terrain, told: Explanation, config: Config) -> None:
-    x, y, heading = told.pose
-    verdict = (
-        "safe" if told.safe else "rejected: " + ", ".join(r.replace("_", " ") for r in told.reasons)
-    )
-    style.headline(
-        figure,
-        f"{terrain.name}: {verdict}",
-        [
-            f"({x:g}, {y:g}) m, heading {math.degrees(heading):g}°,"
-            f" cells {terrain.resolution_m:g} m   ·   {config.checker.name}, {config.limits.name}:"
-            f" {told.inner_steps} inner step{'s' * (told.inner_steps != 1)},"
-            f" {told.lookups} look-ups",
-            _settled_line(told),
-        ],
-        0.55 / _WIDTH_IN,
-        1.0 - 0.28 / _HEIGHT_IN,
-    )
+def _settled_line(explanation: Explanation) -> str:
+    faults = ", ".join(explanation.settled_faults)
+    if explanation.settled is None:
+        return f"at rest: not settled ({faults})"
+    if faults:
+        return f"at rest: unsafe ({faults})"
+    return "at rest: safe" + ("" if explanation.safe else ", so this rejection is timid")
 
 
-def _settled_line(told: Explanation) -> str:
-    if told.settled is None:
-        return f"at rest: not settled ({', '.join(told.settled_faults)})"
-    if told.settled_faults:
-        return f"at rest: unsafe ({', '.join(told.settled_faults)})"
-    return "at rest: safe" + ("" if told.safe else ", so this rejection is timid")
+# -------------------------------------------------------------------------------- map, elevations
 
 
-# -------------------------------------------------------------------------------------------- map
+class PoseDrawing:
+    """A pose seen from above, from the rover's right and from ahead.
 
+    Attributes:
+        links: the linkage at rest; None where it did not settle.
+        wheel_centres: (6, 2) forward, left [m] of the axles at rest; nominal where not settled.
+    """
 
-def draw_pose_map(axes: Axes, terrain: Terrain, told: Explanation, config: Config) -> None:
-    """The ground about a pose, where wheels and pan stand on it; axes of 4.75 by 4.55."""
-    x, y, _ = told.pose
-    res = terrain.resolution_m
-    aspect = 4.75 / 4.55
-    wide, high = _REACH_M * aspect, _REACH_M
-    view = (x - wide, x + wide, y - high, y + high)
-    margin = 3 * res
-    ground = terrain.crop(view[0] - margin, view[1] + margin, view[2] - margin, view[3] + margin)
-    style.map_axes(axes)
-    draw_relief(axes, ground)
-    _contours(axes, ground)
-    axes.set_xlim(*view[:2])
-    axes.set_ylim(*view[2:])
-
-    rover = config.rover
-    r, half = rover.wheel_radius_m, 0.5 * rover.wheel_width_m
-    pose = told.pose
-    if told.places_m is not None:
-        centres = told.places_m[:, :2]
-    else:
-        centres = np.asarray(config.rover_model().wheel_plan())
-    for forward, left in centres:
-        tyre = placed(_rectangle(forward - r, forward + r, left - half, left + half), pose)
-        axes.add_patch(
-            Polygon(tyre, facecolor="#201a18", alpha=0.45, edgecolor="#201a18", lw=0.8, zorder=6)
+    def __init__(self, terrain: Terrain, explanation: Explanation, config: Config) -> None:
+        self._terrain, self._explanation, self._rover = terrain, explanation, config.rover
+        model, settled = config.rover_model(), explanation.settled
+        self.links: Linkage | None = None
+        self._roll, self._pitch = 0.0, 0.0
+        if settled is not None:
+            self.links = linkage(model.geometry, settled)
+            self._roll, self._pitch = settled["roll_rad"], settled["pitch_rad"]
+            height = settled["origin_z_m"]
+        else:
+            height = float(np.nan_to_num(terrain.height(*explanation.pose[:2])))
+        self._middle_m = height + 0.35
+        places = explanation.places_m
+        self.wheel_centres: F64 = np.asarray(
+            model.wheel_plan() if places is None else places[:, :2], np.float64
         )
-    pan = placed(
-        _rectangle(
-            rover.pan_rear_x_m, rover.pan_front_x_m, -rover.pan_half_width_m, rover.pan_half_width_m
-        ),
-        pose,
-    )
-    axes.add_patch(Polygon(pan, facecolor="#ffffff", alpha=0.10, edgecolor="none", zorder=5))
-    axes.add_patch(
-        Polygon(pan, facecolor="none", edgecolor="#ffffff", lw=1.3, ls=(0, (4, 2)), zorder=7)
-    )
-    front = rover.pan_front_x_m
-    nose = placed([(front + 0.08, -0.13), (front + 0.08, 0.13), (front + 0.34, 0.0)], pose)
-    axes.add_patch(Polygon(nose, facecolor=_STATE, edgecolor=style.INK, lw=0.8, zorder=9))
-    for box in told.wheels or ():
-        corners = placed(_rectangle(*box.forward_m, *box.left_m), pose)
-        axes.add_patch(Polygon(corners, facecolor=_BOUND, alpha=0.25, edgecolor="none", zorder=8))
-        axes.add_patch(Polygon(corners, facecolor="none", edgecolor=_BOUND, lw=1.6, zorder=8))
-    for forward, left in centres:
-        (point,) = placed([(forward, left)], pose)
-        axes.plot(*point, "o", ms=4.5, color=_STATE, mec="#ffffff", mew=0.9, zorder=10)
-    lowest = _lowest(terrain, told, config)
-    if lowest is not None:
-        axes.plot(*lowest, "X", ms=8, color=style.GOAL, mec=style.INK, mew=0.9, zorder=11)
-        axes.annotate(
-            "least clearance",
-            (float(lowest[0]), float(lowest[1])),
-            xytext=(7, 6),
-            textcoords="offset points",
-            fontsize=7.5,
-            color="#ffffff",
-            path_effects=style.HALO,
-            zorder=12,
-        )
-    style.scale_bar(axes)
-    style.panel_title(axes, "Ground, wheels and pan", "contours every 0.1 m")
+
+    def draw_map(self, axes: Axes) -> None:
+        """The terrain about the pose, and where wheels and pan stand on it."""
+        told, rover, pose = self._explanation, self._rover, self._explanation.pose
+        x, y, _ = pose
+        wide, high = _REACH_M * MAP_IN[0] / MAP_IN[1], _REACH_M
+        margin_m = 3 * self._terrain.resolution_m
+        bounds = (x - wide, x + wide, y - high, y + high)
+        _contours(axes, draw_ground(axes, self._terrain, bounds, margin_m=margin_m))
+        for centre in self.wheel_centres:
+            tyre = placed(tyre_corners(rover, *centre), pose)
+            look: dict[str, Any] = {"edgecolor": style.CASING, "alpha": 0.45, "lw": 0.8}
+            style.polygon(axes, tyre, style.CASING, **look, zorder=6)
+        pan, front = placed(pan_corners(rover), pose), rover.pan_front_x_m
+        style.polygon(axes, pan, "#ffffff", alpha=0.10, zorder=5)
+        style.polygon(axes, pan, edgecolor="#ffffff", lw=1.3, ls=style.DASHES, zorder=7)
+        nose = [(front + 0.08, -0.13), (front + 0.08, 0.13), (front + 0.34, 0.0)]
+        style.polygon(axes, placed(nose, pose), _STATE, edgecolor=style.INK, lw=0.8, zorder=9)
+        for box in told.wheels or ():
+            edge = placed(corners(*box.forward_m, *box.left_m), pose)
+            style.polygon(axes, edge, _BOUND, alpha=0.25, zorder=8)
+            style.polygon(axes, edge, edgecolor=_BOUND, lw=1.6, zorder=8)
+        centres = placed(self.wheel_centres, pose).T
+        axes.plot(*centres, "o", ms=4.5, color=_STATE, mec="#ffffff", mew=0.9, zorder=10)
+        lowest = self._least_clearance()
+        if lowest is not None:
+            axes.plot(*lowest, "X", ms=8, color=style.GOAL, mec=style.INK, mew=0.9, zorder=11)
+            look = {"size": 7.5, "bold": False, "zorder": 12}
+            style.halo_text(axes, "least clearance", lowest, (7, 6), **look)
+        style.scale_bar(axes)
+        style.panel_title(axes, "Ground, wheels and pan", "contours every 0.1 m")
+
+    def _least_clearance(self) -> tuple[float, float] | None:
+        """Where the settled pan is nearest to the terrain under it, x and y."""
+        if self.links is None:
+            return None
+        rear_left, front_left, front_right, _ = self.links.pan[0]
+        a, b = np.meshgrid(np.linspace(0.0, 1.0, 61), np.linspace(0.0, 1.0, 46))
+        back, across = rear_left - front_left, front_right - front_left
+        points = (front_left + a[..., None] * back + b[..., None] * across).reshape(-1, 3)
+        there = placed(points[:, :2], self._explanation.pose)
+        gap = points[:, 2] - self._terrain.height(*there.T)
+        if not np.isfinite(gap).any():
+            return None
+        x, y = there[int(np.nanargmin(gap))]
+        return float(x), float(y)
+
+    def draw_side(self, axes: Axes) -> None:
+        """From the right, so that forward is to the right."""
+        half, wide = 0.5 * self._rover.wheel_width_m, 2.05
+        tall = 2 * wide * SIDE_IN[1] / SIDE_IN[0]
+        along = np.linspace(-wide, wide, 321)
+        for side, look in ((1.0, _FAR), (-1.0, _NEAR)):
+            track = side * self._rover.middle_y_m
+            if self.links is not None:
+                track = float(self.links.axles[0, 1 if side > 0 else 4, 1])
+            forward, left = np.meshgrid(along, track + np.linspace(-half, half, 9))
+            self._draw_section(axes, along, (forward, left), tall, look)
+            if self.links is not None:
+                self._draw_side_linkage(axes, self.links, 0 if side > 0 else 1, look)
+        self._draw_body(axes, 0, 3.4, 0.95)
+        if self.links is not None:
+            pan = self.links.pan[0][:, [0, 2]]
+            style.polygon(axes, pan, _BODY, edgecolor=style.INK, lw=0.9, zorder=3.5)
+        style.panel_title(axes, "From its right", "ground under the wheels' width")
+        _elevation_axes(axes, wide, self._middle_m, tall, "forward (m)", 2)
+
+    def draw_front(self, axes: Axes) -> None:
+        """From ahead, so that the rover's left is on the right."""
+        rover, r, half = self._rover, self._rover.wheel_radius_m, 0.5 * self._rover.wheel_width_m
+        wide = 1.64
+        tall = 2 * wide * FRONT_IN[1] / FRONT_IN[0]
+        across = np.linspace(-wide, wide, 261)
+        cos, sin = math.cos(self._roll), math.sin(self._roll)
+        tyre = np.array(corners(-half, half, -r, r)) @ [[cos, sin], [-sin, cos]]
+        for wheel, look in ((1, _FAR), (0, _NEAR)):
+            at = rover.front_x_m if wheel == 0 else 0.0
+            if self.links is not None:
+                at = float(self.links.axles[0, [wheel, wheel + 3], 0].mean())
+            forward, left = np.meshgrid(at + np.linspace(-r, r, 9), across, indexing="ij")
+            self._draw_section(axes, across, (forward, left), tall, look)
+            if self.links is not None:
+                for axle in self.links.axles[0, [wheel, wheel + 3], 1:]:
+                    edge: dict[str, Any] = {"edgecolor": style.INK, "lw": 0.8, "alpha": look[0]}
+                    edge |= {"joinstyle": "round", "zorder": look[1] + 1.0}
+                    style.polygon(axes, axle + tyre, TYRE, **edge)
+        self._draw_body(axes, 1, 3.5, 1.0)
+        style.panel_title(axes, "From ahead", "ground at the front wheels")
+        _elevation_axes(axes, wide, self._middle_m, tall, "left (m)", 1)
+
+    def _draw_section(
+        self, axes: Axes, along: F64, points: tuple[F64, F64], tall: float, look: Look
+    ) -> None:
+        """Least and most terrain height over the first axis of (samples, n) forward and left."""
+        there = placed(np.column_stack([p.ravel() for p in points]), self._explanation.pose)
+        heights = np.reshape(self._terrain.height(*there.T), points[0].shape)
+        low, high = np.fmin.reduce(heights, axis=0), np.fmax.reduce(heights, axis=0)
+        alpha, z = look
+        for top, share in ((high, 0.45), (low, 0.75)):
+            fill: dict[str, Any] = {"color": _GROUND, "alpha": share * alpha, "lw": 0, "zorder": z}
+            axes.fill_between(along, self._middle_m - tall, top, **fill)
+        axes.plot(along, high, color="#6d4a30", lw=1.1, alpha=alpha, zorder=z + 0.2)
+
+    def _draw_body(self, axes: Axes, corner: int, order: float, alpha: float) -> None:
+        """Pan to deck above the edge from a corner of the pan to the next: 0 side, 1 front."""
+        if self.links is None:
+            return
+        cos = math.cos(self._pitch)
+        up = (-math.sin(self._pitch), -cos * math.sin(self._roll), cos * math.cos(self._roll))
+        edge = self.links.pan[0][[corner, corner + 1]]
+        outline = np.concatenate([edge, edge[::-1] + _DECK_M * np.array(up)])[:, [corner, 2]]
+        look: dict[str, Any] = {"edgecolor": style.INK, "lw": 0.9, "alpha": alpha, "zorder": order}
+        style.polygon(axes, outline, _BODY, **look)
+
+    def _draw_side_linkage(self, axes: Axes, links: Linkage, side: int, look: Look) -> None:
+        alpha, z = look[0], look[1] + 1.0
+        front, middle, rear = axles = links.axles[0, 3 * side : 3 * side + 3, ::2]
+        pivots = rocker, bogie = links.rocker_pivots[0, side, ::2], links.bogie_pivots[0, side, ::2]
+        for points, colour in (
+            ((front, rocker, bogie), _STEEL),
+            ((middle, bogie, rear), "#7a6f6a"),
+        ):
+            bar: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round"}
+            x, up = np.array(points).T
+            axes.plot(x, up, color=colour, lw=4.0, alpha=alpha, zorder=z + 0.6, **bar)
+        for centre in axles:
+            for size, colour, edge, over in (
+                (1.0, TYRE, style.INK, 0.4),
+                (0.55, "#5b524e", "none", 0.5),
+            ):
+                wheel = Circle(centre, size * self._rover.wheel_radius_m, facecolor=colour)
+                wheel.set(edgecolor=edge, linewidth=0.8, alpha=alpha, zorder=z + over)
+                axes.add_patch(wheel)
+        dot: dict[str, Any] = {"ms": 5, "color": _STATE, "mec": style.INK, "mew": 0.7}
+        axes.plot(*np.array(pivots).T, "o", alpha=alpha, zorder=z + 0.8, **dot)
 
 
 def _contours(axes: Axes, ground: Terrain) -> None:
-    ny, nx = ground.shape
     known = ground.z[np.isfinite(ground.z)]
     low, high = float(known.min()), float(known.max())
     levels = np.arange(math.floor(low * 10), math.ceil(high * 10) + 1) / 10.0
-    if ny < 2 or nx < 2 or high == low:
+    if min(ground.shape) < 2 or high == low:
         return
     if len(levels) > 60:
         levels = levels[:: len(levels) // 30]
-    (x, y), res = ground.origin_m, ground.resolution_m
-    axes.contour(
-        x + res * np.arange(nx),
-        y + res * np.arange(ny),
-        ground.z,
-        levels=levels,
-        colors="#2b2422",
-        linewidths=0.4,
-        alpha=0.35,
-        zorder=1,
-    )
+    look: dict[str, Any] = {"colors": style.INK, "linewidths": 0.4, "alpha": 0.35, "zorder": 1}
+    axes.contour(ground.z, levels=levels, origin="lower", extent=ground.extent_m, **look)
 
 
-def _rectangle(x0: float, x1: float, y0: float, y1: float) -> list[tuple[float, float]]:
-    return [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
-
-
-def _lowest(terrain: Terrain, told: Explanation, config: Config) -> F64 | None:
-    """Where the settled pan is nearest to the ground, in the world; cells under it alone."""
-    if told.settled is None:
-        return None
-    model = config.rover_model()
-    rear_left, front_left, front_right, _ = linkage(model.geometry, told.settled).pan[0]
-    a, b = np.meshgrid(np.linspace(0.0, 1.0, 61), np.linspace(0.0, 1.0, 46))
-    points = (
-        front_left
-        + a[..., None] * (rear_left - front_left)
-        + b[..., None] * (front_right - front_left)
-    ).reshape(-1, 3)
-    there = placed(points[:, :2], told.pose)
-    gap = points[:, 2] - terrain.height(there[:, 0], there[:, 1])
-    if not np.isfinite(gap).any():
-        return None
-    found: F64 = there[int(np.nanargmin(gap))]
-    return found
+def _elevation_axes(
+    axes: Axes, wide: float, middle: float, tall: float, label: str, most: int
+) -> None:
+    """Equal scales about a height, ticks and labels in metres."""
+    style.map_axes(axes, style.PAPER)
+    axes.axis((-wide, wide, middle - 0.43 * tall, middle + 0.57 * tall))
+    axes.grid(color=style.GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.set_xticks(np.arange(-most, most + 1))
+    low, high = axes.get_ylim()
+    axes.set_yticks(np.arange(math.ceil(low * 2) / 2, high, 0.5))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:z.1f}")
+    axes.set_xlabel(label, labelpad=2)
 
 
 # ----------------------------------------------------------------------------------------- bounds
@@ -196,552 +275,181 @@ def _lowest(terrain: Terrain, told: Explanation, config: Config) -> F64 | None:
 
 @dataclass(frozen=True)
 class _Row:
+    """A quantity's bounds, value at rest and limit, in the unit of the row."""
+
     name: str
     low: float
     high: float
     value: float | None
     limit: float | None
-    """Of the size, or the least value where `least`."""
+    """Of the magnitude; the least value where `least`."""
     span: tuple[float, float]
     unit: str
     margin: float | None = None
     least: bool = False
 
     @property
-    def known(self) -> bool:
-        return math.isfinite(self.low) or math.isfinite(self.high)
+    def one_sided(self) -> bool:
+        return self.least or self.span[0] >= 0.0
+
+    @property
+    def broken(self) -> bool:
+        return self.margin is not None and self.margin < 0.0
+
+    @property
+    def bound_text(self) -> str:
+        digits = 2 if "m" in self.unit else 1
+        finite = math.isfinite(self.low) or math.isfinite(self.high)
+        if not finite or math.isnan(self.low) or math.isnan(self.high):
+            return "no bound"
+        if self.least:
+            return f"at least {self.low:z.{digits}f}{self.unit}"
+        if self.one_sided:
+            return f"at most {self.high:z.{digits}f}{self.unit}"
+        return f"{self.low:z.{digits + 1}f} to {self.high:z.{digits + 1}f}{self.unit}"
+
+    @property
+    def state_text(self) -> str:
+        digits = 2 if "m" in self.unit else 1
+        texts = [] if self.value is None else [f"at rest {self.value:z.{digits}f}{self.unit}"]
+        if self.limit is not None:
+            text = f"{'least' if self.least else 'most'} {self.limit:g}{self.unit}"
+            if self.margin is not None and math.isfinite(self.margin):
+                text += f", margin {self.margin:z.{digits}f}"
+            texts.append(text)
+        return "; ".join(texts)
 
 
 def _rows(told: Explanation, config: Config) -> list[_Row]:
-    limits, settled = config.limits, told.settled
+    limits, margins, degrees = config.limits, told.margins, math.degrees
 
     def value(name: str, factor: float = 1.0) -> float | None:
-        return None if settled is None else factor * settled[name]
+        return None if told.settled is None else factor * told.settled[name]
 
     def two_sided(name: str, column: str, limit: float | None) -> _Row:
-        low, high = (math.degrees(v) for v in told.bounds[column])
-        span = 1.25 * (limit or limits.tilt_max_deg)
+        low, high = map(degrees, told.bounds[column])
+        most = 1.25 * (limit or limits.tilt_max_deg)
         margin = None if limit is None else limit - max(abs(low), abs(high))
-        return _Row(
-            name, low, high, value(column, 180 / math.pi), limit, (-span, span), "°", margin
-        )
+        at_rest = value(column, 180 / math.pi)
+        return _Row(name, low, high, at_rest, limit, (-most, most), "°", margin)
 
-    boxed = config.checker.name in ("fixed_box", "probabilistic")  # they look at the box's span
+    tilt, most = value("tilt_rad", 180 / math.pi), limits.tilt_max_deg
+    tilt_bound, tilt_margin = degrees(told.tilt_max_rad), degrees(margins["tilt"])
+    clearance, low, least = value("clearance_m"), told.clearance_min_m, limits.clearance_min_m
+    highest, margin = max(0.75, 1.2 * (clearance or 0.0)), margins["clearance"]
+    boxed = config.checker.name in ("fixed_box", "probabilistic")  # which look at the box's span
+    name, relief = ("wheel drop", None) if boxed else ("relief", value("relief_max_m"))
     relief_limit = limits.wheel_drop_max_m if boxed else limits.relief_max_m
-    least = limits.clearance_min_m
-    most_relief = 1.6 * max(relief_limit or 0.3, 0.1)
+    span = (0.0, 1.6 * max(relief_limit or 0.3, 0.1))
     return [
         two_sided("roll", "roll_rad", None),
         two_sided("pitch", "pitch_rad", None),
-        _Row(
-            "tilt",
-            0.0,
-            math.degrees(told.tilt_max_rad),
-            value("tilt_rad", 180 / math.pi),
-            limits.tilt_max_deg,
-            (0.0, 1.25 * limits.tilt_max_deg),
-            "°",
-            math.degrees(told.margins["tilt"]),
-        ),
+        _Row("tilt", 0.0, tilt_bound, tilt, most, (0.0, 1.25 * most), "°", tilt_margin),
         two_sided("differential", "differential_rad", limits.differential_max_deg),
         two_sided("left bogie", "bogie_left_rad", limits.bogie_max_deg),
         two_sided("right bogie", "bogie_right_rad", limits.bogie_max_deg),
-        _Row(
-            "clearance",
-            told.clearance_min_m,
-            math.inf,
-            value("clearance_m"),
-            least,
-            (0.0, max(0.75, 1.2 * (value("clearance_m") or 0.0))),
-            " m",
-            told.margins["clearance"],
-            least=True,
-        ),
-        _Row(
-            "wheel drop" if boxed else "relief",
-            0.0,
-            told.relief_max_m,
-            None if boxed else value("relief_max_m"),
-            relief_limit,
-            (0.0, most_relief),
-            " m",
-            told.margins["relief"],
-        ),
+        _Row("clearance", low, math.inf, clearance, least, (0.0, highest), " m", margin, True),
+        _Row(name, 0.0, told.relief_max_m, relief, relief_limit, span, " m", margins["relief"]),
     ]
 
 
-def _bounds(axes: Axes, told: Explanation, config: Config) -> None:
+def _draw_bounds(axes: Axes, told: Explanation, config: Config) -> None:
     rows = _rows(told, config)
-    axes.set_xlim(0.0, 1.0)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.axis((0.0, 1.0, len(rows) - 0.5, -0.5))
     axes.set_axis_off()
     for i, row in enumerate(rows):
-        _bound_row(axes, i, row)
+        _draw_row(axes, i, row)
     style.panel_title(axes, "Bounds against limits")
-    for x, text, colour in (
-        (1.05, "bar: bounds", _darker(_BOUND)),
-        (1.31, "dot: at rest", _STATE),
-        (1.56, "line: limit", style.BAD),
-    ):
+    key = (("bar: bounds", _BOUND_DARK), ("dot: at rest", _STATE), ("line: limit", style.BAD))
+    for x, (text, colour) in zip((1.05, 1.31, 1.56), key, strict=True):
         axes.text(x, -0.62, text, va="bottom", fontsize=7.5, color=colour)
 
 
-def _darker(colour: str) -> str:
-    return {style.GOOD: "#0e8f82"}.get(colour, colour)
-
-
-def _bound_row(axes: Axes, i: int, row: _Row) -> None:
-    first, last = row.span
-    tall = 0.24
+def _draw_row(axes: Axes, i: int, row: _Row) -> None:
+    (first, last), tall = row.span, 0.24
 
     def at(value: float) -> float:
         return float(np.clip((value - first) / (last - first), 0.0, 1.0))
 
-    axes.add_patch(
-        FancyBboxPatch(
-            (0.0, i - tall / 2),
-            1.0,
-            tall,
-            boxstyle="round,pad=0,rounding_size=0.02",
-            facecolor="#ece6e1",
-            edgecolor="none",
-            mutation_aspect=8.0,
-            zorder=1,
-        )
-    )
+    def bar(low: float, high: float, height: float, colour: str, alpha: float, order: int) -> None:
+        axes.barh(i, high - low, height, low, color=colour, alpha=alpha, zorder=order)
+
+    def line(x: float, half: float, colour: str, width: float, order: int) -> None:
+        axes.vlines(x, i - half, i + half, color=colour, lw=width, zorder=order)
+
+    box = FancyBboxPatch((0.0, i - tall / 2), 1.0, tall, "round,pad=0,rounding_size=0.02")
+    box.set(facecolor="#ece6e1", edgecolor="none", mutation_aspect=8.0, zorder=1)
+    axes.add_patch(box)
     axes.text(-0.05, i, row.name, ha="right", va="center", fontsize=9.5, color=style.INK)
     if first < 0.0:
-        axes.plot([at(0.0)] * 2, [i - tall / 2, i + tall / 2], color="#ffffff", lw=1.0, zorder=2)
-    # Beyond the limits the ground is tinted.
-    if row.limit is not None:
-        marks = [row.limit] if row.least or first >= 0.0 else [-row.limit, row.limit]
-        for mark in marks:
-            outer = at(first) if row.least or mark < 0.0 else at(last)
-            axes.add_patch(
-                Rectangle(
-                    (min(at(mark), outer), i - tall / 2),
-                    abs(outer - at(mark)),
-                    tall,
-                    facecolor=style.BAD,
-                    alpha=0.13,
-                    edgecolor="none",
-                    zorder=2,
-                )
-            )
-            axes.plot(
-                [at(mark)] * 2,
-                [i - 0.22, i + 0.22],
-                color=style.BAD,
-                lw=1.4,
-                zorder=4,
-                solid_capstyle="butt",
-            )
-    beyond = row.margin is not None and row.margin < 0.0
-    colour = style.BAD if beyond else _BOUND
-    if row.known:
+        line(at(0.0), tall / 2, "#ffffff", 1.0, 2)
+    if row.limit is not None:  # what is beyond it is tinted
+        for mark in [row.limit] if row.one_sided else [-row.limit, row.limit]:
+            end = at(first if row.least or mark < 0.0 else last)
+            bar(min(at(mark), end), max(at(mark), end), tall, style.BAD, 0.13, 2)
+            line(at(mark), 0.22, style.BAD, 1.4, 4)
+    if math.isfinite(row.low) or math.isfinite(row.high):
         low, high = at(row.low), at(row.high)
-        wide = max(high - low, 0.006)
-        axes.add_patch(
-            Rectangle(
-                (0.5 * (low + high) - wide / 2, i - tall / 2 + 0.03),
-                wide,
-                tall - 0.06,
-                facecolor=colour,
-                alpha=0.85 if not row.least and first < 0.0 else 0.5,
-                edgecolor="none",
-                zorder=3,
-            )
-        )
-        if row.least or first >= 0.0:  # one-sided: the end that is the bound
-            end = low if row.least else high
-            axes.plot(
-                [end] * 2, [i - tall / 2, i + tall / 2], color=_darker(colour), lw=2, zorder=4
-            )
+        middle, half = 0.5 * (low + high), 0.5 * max(high - low, 0.006)
+        colour, dark = (style.BAD, style.BAD) if row.broken else (_BOUND, _BOUND_DARK)
+        alpha = 0.5 if row.one_sided else 0.85
+        bar(middle - half, middle + half, tall - 0.06, colour, alpha, 3)
+        if row.one_sided:
+            line(low if row.least else high, tall / 2, dark, 2, 4)
     if row.value is not None:
-        axes.plot(
-            [at(row.value)],
-            [i],
-            "o",
-            ms=6,
-            color=_STATE,
-            mec="#ffffff",
-            mew=1.0,
-            zorder=5,
-            clip_on=False,
-        )
-    digits = 2 if "m" in row.unit else 1
-    axes.text(
-        1.05,
-        i - 0.02,
-        _bound_text(row, digits),
-        ha="left",
-        va="bottom",
-        fontsize=8.5,
-        color=style.INK,
-    )
-    axes.text(
-        1.05,
-        i + 0.04,
-        _state_text(row, digits),
-        ha="left",
-        va="top",
-        fontsize=7.8,
-        color=style.BAD if beyond else style.SOFT_INK,
-    )
-
-
-def _bound_text(row: _Row, digits: int) -> str:
-    if not row.known or (math.isnan(row.low) or math.isnan(row.high)):
-        return "no bound"
-    if row.least:
-        return f"at least {row.low:z.{digits}f}{row.unit}"
-    if row.span[0] >= 0.0:
-        return f"at most {row.high:z.{digits}f}{row.unit}"
-    return f"{row.low:z.{digits + 1}f} to {row.high:z.{digits + 1}f}{row.unit}"
-
-
-def _state_text(row: _Row, digits: int) -> str:
-    rest = "" if row.value is None else f"at rest {row.value:z.{digits}f}{row.unit}"
-    if row.limit is None:
-        return rest
-    word = "least" if row.least else "most"
-    limit = f"{word} {row.limit:g}{row.unit}"
-    margin = ""
-    if row.margin is not None and math.isfinite(row.margin):
-        margin = f", margin {row.margin:z.{digits}f}"
-    return f"{rest + '; ' if rest else ''}{limit}{margin}"
+        dot: dict[str, Any] = {"ms": 6, "mec": "#ffffff", "mew": 1.0, "clip_on": False}
+        axes.plot(at(row.value), i, "o", color=_STATE, zorder=5, **dot)
+    axes.text(1.05, i - 0.02, row.bound_text, va="bottom", fontsize=8.5, color=style.INK)
+    colour = style.BAD if row.broken else style.SOFT_INK
+    axes.text(1.05, i + 0.04, row.state_text, va="top", fontsize=7.8, color=colour)
 
 
 # ------------------------------------------------------------------------------------ wheel boxes
 
 
-def _boxes(figure: Figure, place: Any, told: Explanation) -> None:
+def _draw_boxes(figure: Figure, place: Place, told: Explanation) -> None:
     """Six small plans of where wheels stand, forward to the right, each with a height bar."""
     x0, y0, wide, tall, gap = 0.55, 7.05, 1.12, 1.10, 0.28
-    left, top = x0 / _WIDTH_IN, 1.0 - (y0 - 0.09) / _HEIGHT_IN
-    figure.text(
-        left,
-        top,
-        "Where each wheel stands",
-        fontsize=8.5,
-        fontweight="bold",
-        color=style.INK,
-        va="bottom",
-    )
+    frame = place(x0, y0, 3 * wide + 2 * gap, 2 * tall)
+    frame.set_axis_off()
+    text: dict[str, Any] = {"transform": frame.transAxes, "color": style.SOFT_INK}
+    style.panel_title(frame, "Where each wheel stands")
     if told.wheels is None:
-        figure.text(
-            left,
-            top - 0.35 / _HEIGHT_IN,
-            "The checker gave no bounds for this pose.",
-            fontsize=9,
-            color=style.SOFT_INK,
-        )
+        style.panel_title(frame, "Where each wheel stands")
+        frame.text(0.0, 0.9, "The checker gave no bounds for this pose.", fontsize=9, **text)
         return
-    half = 0.5 * max(
-        high - low for b in told.wheels for low, high in (b.forward_m, b.left_m, b.height_m)
-    )
-    scale = 1.25 * max(half, 5e-4)
+    spans = [pair for box in told.wheels for pair in (box.forward_m, box.left_m, box.height_m)]
+    scale = 1.25 * max(0.5 * max(high - low for low, high in spans), 5e-4)
     unit, factor = ("mm", 1e3) if scale < 0.05 else ("cm", 1e2)
-    figure.text(
-        (x0 + 3 * wide + 2 * gap) / _WIDTH_IN,
-        top,
-        f"squares and bars are {2 * scale * factor:.2g} {unit}",
-        fontsize=7.5,
-        color=style.SOFT_INK,
-        va="bottom",
-        ha="right",
+    style.panel_title(
+        frame, "Where each wheel stands", f"squares and bars are {2 * scale * factor:.2g} {unit}"
     )
     for i, (name, box) in enumerate(zip(WHEELS, told.wheels, strict=True)):
         side, order = divmod(i, 3)
         axes = place(x0 + (2 - order) * (wide + gap), y0 + 0.12 + side * (tall + 0.32), wide, tall)
-        state = None if told.places_m is None else told.places_m[i]
-        _one_box(axes, name.replace("_", " "), box, state, scale, factor, unit)
+        half_m = _draw_box(axes, box, None if told.places_m is None else told.places_m[i], scale)
+        label = f"{name.replace('_', ' ')}  ±{half_m * factor:.2g} {unit}"
+        axes.text(-scale, -1.08 * scale, label, fontsize=7.2, color=style.SOFT_INK, va="top")
 
 
-def _one_box(
-    axes: Axes, name: str, box: Any, state: F64 | None, scale: float, factor: float, unit: str
-) -> None:
-    mid = [0.5 * sum(pair) for pair in (box.forward_m, box.left_m, box.height_m)]
-    half = [0.5 * (b - a) for a, b in (box.forward_m, box.left_m, box.height_m)]
-    axes.set_xlim(-scale, 1.55 * scale)
-    axes.set_ylim(-scale, scale)
+def _draw_box(axes: Axes, box: WheelBox, place: F64 | None, scale: float) -> float:
+    """A box about its middle, and the settled wheel in it; returns half the span of heights."""
+    low, high = np.array([box.forward_m, box.left_m, box.height_m]).T
+    middle, (x, y, up) = 0.5 * (low + high), 0.5 * (high - low)
+    axes.axis((-scale, 1.55 * scale, -scale, scale))
     axes.set_aspect("equal", anchor="W")
     axes.set_axis_off()
-    axes.add_patch(
-        Rectangle((-scale, -scale), 2 * scale, 2 * scale, facecolor="#f1ece8", edgecolor="none")
-    )
+    bar, wide = 1.33 * scale, 0.13 * scale
+    style.polygon(axes, corners(-scale, scale, -scale, scale), _EMPTY)
     axes.plot([-scale, scale], [0, 0], color="#ffffff", lw=0.8)
     axes.plot([0, 0], [-scale, scale], color="#ffffff", lw=0.8)
-    axes.add_patch(
-        Rectangle((-half[0], -half[1]), 2 * half[0], 2 * half[1], facecolor=_BOUND, alpha=0.30)
-    )
-    axes.add_patch(
-        Rectangle(
-            (-half[0], -half[1]),
-            2 * half[0],
-            2 * half[1],
-            facecolor="none",
-            edgecolor=_BOUND,
-            lw=1.4,
-        )
-    )
-    bar = 1.33 * scale
-    axes.add_patch(
-        Rectangle((bar - 0.13 * scale, -scale), 0.26 * scale, 2 * scale, facecolor="#f1ece8")
-    )
-    axes.add_patch(
-        Rectangle(
-            (bar - 0.13 * scale, -half[2]),
-            0.26 * scale,
-            2 * half[2],
-            facecolor=_BOUND,
-            alpha=0.55,
-            edgecolor=_BOUND,
-            lw=1.0,
-        )
-    )
-    if state is not None:
-        off = [float(s - m) for s, m in zip(state, mid, strict=True)]
-        style_of: dict[str, Any] = {
-            "color": _STATE,
-            "mec": "#ffffff",
-            "mew": 0.9,
-            "clip_on": False,
-            "zorder": 5,
-        }
-        axes.plot([off[0]], [off[1]], "o", ms=5, **style_of)
-        axes.plot([bar], [off[2]], "o", ms=5, **style_of)
-    axes.text(
-        -scale,
-        -1.08 * scale,
-        f"{name}  ±{half[2] * factor:.2g} {unit}",
-        fontsize=7.2,
-        color=style.SOFT_INK,
-        va="top",
-    )
-
-
-# ------------------------------------------------------------------------------------------ views
-
-
-def links_of(told: Explanation, config: Config) -> Linkage | None:
-    """The linkage at rest; None where it did not settle."""
-    if told.settled is None:
-        return None
-    return linkage(config.rover_model().geometry, told.settled)
-
-
-def _profile(terrain: Terrain, told: Explanation, forward: F64, left: F64) -> tuple[F64, F64]:
-    """Least and most ground height over the first axis of points, (samples, n) each."""
-    there = placed(np.column_stack([forward.ravel(), left.ravel()]), told.pose)
-    heights = terrain.height(there[:, 0], there[:, 1]).reshape(forward.shape)
-    known = np.isfinite(heights).any(axis=0)
-    low, high = np.full(known.shape, np.nan), np.full(known.shape, np.nan)
-    low[known] = np.nanmin(heights[:, known], axis=0)
-    high[known] = np.nanmax(heights[:, known], axis=0)
-    return low, high
-
-
-def _view_axes(axes: Axes, middle: float, title: str, note: str, wide: float, tall: float) -> None:
-    axes.set_aspect("equal")
-    axes.set_facecolor(style.PAPER)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.tick_params(colors=style.SOFT_INK, labelsize=7, width=0.5, length=2.5)
-    axes.set_xlim(-wide, wide)
-    axes.set_ylim(middle - 0.43 * tall, middle + 0.57 * tall)
-    axes.grid(color=style.GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
-    style.panel_title(axes, title, note)
-
-
-def _fill(
-    axes: Axes, along: F64, low: F64, high: F64, floor: float, alpha: float, z: float
-) -> None:
-    axes.fill_between(along, floor, high, color=_GROUND, alpha=0.45 * alpha, lw=0, zorder=z)
-    axes.fill_between(along, floor, low, color=_GROUND, alpha=0.75 * alpha, lw=0, zorder=z)
-    axes.plot(along, high, color="#6d4a30", lw=1.1, alpha=alpha, zorder=z + 0.2)
-
-
-def draw_side(
-    axes: Axes, terrain: Terrain, told: Explanation, config: Config, links: Linkage | None
-) -> None:
-    """From the right, so that forward is to the right."""
-    rover, half = config.rover, 0.5 * config.rover.wheel_width_m
-    wide = 2.05
-    tall = 2 * wide * 2.85 / 3.75
-    middle = _middle(terrain, told)
-    floor = middle - tall
-    along = np.linspace(-wide, wide, 321)
-    for side, alpha, z in ((1.0, 0.35, 1.0), (-1.0, 1.0, 4.0)):
-        track = side * rover.middle_y_m
-        if links is not None:
-            track = float(links.axles[0, 1 if side > 0 else 4, 1])
-        across = track + np.linspace(-half, half, 9)
-        forward, left = np.meshgrid(along, across)
-        low, high = _profile(terrain, told, forward, left)
-        _fill(axes, along, low, high, floor, alpha, z)
-        if links is not None:
-            _side_linkage(axes, links, config, side, alpha, z + 1.0)
-    if links is not None:
-        pan = links.pan[0]
-        edge = pan[[0, 1, 2, 3]]
-        axes.add_patch(
-            Polygon(
-                np.column_stack([edge[:, 0], edge[:, 2]]),
-                facecolor=_BODY,
-                edgecolor=style.INK,
-                lw=0.9,
-                zorder=3.5,
-            )
-        )
-        up = _body_up(told)
-        deck = edge + 0.42 * up
-        outline = np.array([edge[0], edge[1], deck[1], deck[0]])
-        axes.add_patch(
-            Polygon(
-                np.column_stack([outline[:, 0], outline[:, 2]]),
-                facecolor=_BODY,
-                edgecolor=style.INK,
-                lw=0.9,
-                alpha=0.95,
-                zorder=3.4,
-            )
-        )
-    _view_axes(axes, middle, "From its right", "ground under the wheels' width", wide, tall)
-    _metres(axes, "forward", 2)
-
-
-def draw_front(
-    axes: Axes, terrain: Terrain, told: Explanation, config: Config, links: Linkage | None
-) -> None:
-    """From ahead: the rover's left is on the right."""
-    rover = config.rover
-    r, half = rover.wheel_radius_m, 0.5 * rover.wheel_width_m
-    wide = 1.64
-    tall = 2 * wide * 2.85 / 3.0
-    middle = _middle(terrain, told)
-    floor = middle - tall
-    across = np.linspace(-wide, wide, 261)
-    for wheel, alpha, z in ((1, 0.35, 1.0), (0, 1.0, 4.0)):
-        at = rover.front_x_m if wheel == 0 else 0.0
-        if links is not None:
-            at = float(links.axles[0, [wheel, wheel + 3], 0].mean())
-        forward, left = np.meshgrid(at + np.linspace(-r, r, 9), across, indexing="ij")
-        low, high = _profile(terrain, told, forward, left)
-        _fill(axes, across, low, high, floor, alpha, z)
-        if links is None or told.settled is None:
-            continue
-        roll = told.settled["roll_rad"]
-        cos, sin = math.cos(roll), math.sin(roll)
-        for i in (wheel, wheel + 3):
-            _, y, up = links.axles[0, i]
-            tyre = [
-                (y + a * cos - b * sin, up + a * sin + b * cos)
-                for a, b in ((-half, -r), (half, -r), (half, r), (-half, r))
-            ]
-            axes.add_patch(
-                Polygon(
-                    tyre,
-                    facecolor="#3a3331",
-                    edgecolor=style.INK,
-                    lw=0.8,
-                    alpha=alpha,
-                    joinstyle="round",
-                    zorder=z + 1.0,
-                )
-            )
-    if links is not None:
-        pan = links.pan[0]
-        deck = pan + 0.42 * _body_up(told)
-        outline = np.array([pan[1], pan[2], deck[2], deck[1]])
-        axes.add_patch(
-            Polygon(outline[:, 1:], facecolor=_BODY, edgecolor=style.INK, lw=0.9, zorder=3.5)
-        )
-    _view_axes(axes, middle, "From ahead", "ground at the front wheels", wide, tall)
-    _metres(axes, "left", 1)
-
-
-def _middle(terrain: Terrain, told: Explanation) -> float:
-    if told.settled is not None:
-        return told.settled["origin_z_m"] + 0.35
-    height = float(terrain.height(told.pose[0], told.pose[1]))
-    return (height if math.isfinite(height) else 0.0) + 0.35
-
-
-def _metres(axes: Axes, name: str, most: int) -> None:
-    """Ticks and labels in metres."""
-    axes.set_xticks(np.arange(-most, most + 1))
-    low, high = axes.get_ylim()
-    axes.set_yticks(np.arange(math.ceil(low * 2) / 2, high, 0.5))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:z.1f}")
-    axes.set_xlabel(f"{name} (m)", fontsize=7.5, color=style.SOFT_INK, labelpad=2)
-
-
-def _body_up(told: Explanation) -> F64:
-    """The body's z axis: forward, left, up."""
-    assert told.settled is not None
-    roll, pitch = told.settled["roll_rad"], told.settled["pitch_rad"]
-    return np.array(
-        [
-            -math.sin(pitch),
-            -math.cos(pitch) * math.sin(roll),
-            math.cos(pitch) * math.cos(roll),
-        ]
-    )
-
-
-def _side_linkage(
-    axes: Axes, links: Linkage, config: Config, side: float, alpha: float, z: float
-) -> None:
-    first = 0 if side > 0 else 3
-    index = 0 if side > 0 else 1
-    front, middle, rear = links.axles[0, first : first + 3]
-    rocker, bogie = links.rocker_pivots[0, index], links.bogie_pivots[0, index]
-    r = config.rover.wheel_radius_m
-    for points, colour in (((front, rocker, bogie), _STEEL), ((middle, bogie, rear), "#7a6f6a")):
-        line = np.array(points)
-        axes.plot(
-            line[:, 0],
-            line[:, 2],
-            color=colour,
-            lw=4.0,
-            alpha=alpha,
-            zorder=z + 0.6,
-            solid_capstyle="round",
-            solid_joinstyle="round",
-        )
-    for x, _, up in (front, middle, rear):
-        axes.add_patch(
-            Circle(
-                (x, up),
-                r,
-                facecolor="#3a3331",
-                edgecolor=style.INK,
-                lw=0.8,
-                alpha=alpha,
-                zorder=z + 0.4,
-            )
-        )
-        axes.add_patch(
-            Circle(
-                (x, up),
-                0.55 * r,
-                facecolor="#5b524e",
-                edgecolor="none",
-                alpha=alpha,
-                zorder=z + 0.5,
-            )
-        )
-    for point in (rocker, bogie):
-        axes.plot(
-            [point[0]],
-            [point[2]],
-            "o",
-            ms=5,
-            color=_STATE,
-            mec=style.INK,
-            mew=0.7,
-            alpha=alpha,
-            zorder=z + 0.8,
-        )
+    style.polygon(axes, corners(-x, x, -y, y), _BOUND, alpha=0.30)
+    style.polygon(axes, corners(-x, x, -y, y), edgecolor=_BOUND, lw=1.4)
+    style.polygon(axes, corners(bar - wide, bar + wide, -scale, scale), _EMPTY)
+    heights = corners(bar - wide, bar + wide, -up, up)
+    style.polygon(axes, heights, _BOUND, edgecolor=_BOUND, alpha=0.55, lw=1.0)
+    if place is not None:
+        forward, left, height = place - middle
+        dot: dict[str, Any] = {"ms": 5, "mec": "#ffffff", "mew": 0.9, "clip_on": False}
+        axes.plot([forward, bar], [left, height], "o", color=_STATE, zorder=5, **dot)
+    return float(up)

@@ -1,4 +1,4 @@
-"""A run in three dimensions: films, stills, and what the rover's own camera sees.
+"""A run in 3D: films, stills and views from the rover's mast camera.
 
 Needs the extra `viz`.
 """
@@ -28,7 +28,8 @@ from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.animation import save_gif
 from mlnav.viz.camera import chase_camera, chase_eyes, mast_camera, overview_camera
-from mlnav.viz.playback import Playback, Posture, in_truth
+from mlnav.viz.plan import FAILED
+from mlnav.viz.playback import Playback, in_truth
 from mlnav.viz.scene import Picture, Ribbon, Scene, VizError, ring
 
 F64 = NDArray[np.float64]
@@ -46,21 +47,19 @@ GIF_PX: Size = (640, 360)
 _GIF_FRAME_MS = 80
 
 _STEP_M = 0.08
-"""Way between frames of short runs, which take fewer of them."""
+"""Least distance between frames: short runs take fewer of them."""
 _EYE_STEP_M, _EYE_SMOOTH_M = 0.1, 2.5
 _FILM_OVERSAMPLING = 1.5
 _AHEAD_M = 0.3
-"""Paths whose middle is nearer than this lead nowhere."""
+"""The mast turns to paths whose middle is farther than this."""
 _MOST_FAILED = 24
-_FAILED = 2
-"""As `path_verdicts` tells it."""
 
 
 def needs(*modules: str) -> None:
-    """Refuse to go on where libraries of the extra `viz` are missing.
+    """Check that libraries of the extra `viz` are installed.
 
     Raises:
-        VizError: one is missing.
+        VizError: some are missing.
     """
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
@@ -68,11 +67,11 @@ def needs(*modules: str) -> None:
 
 
 class Busiest:
-    """An observer of `traverse` that keeps the cycle to look at: it worked most for its path.
+    """An observer of `traverse` that keeps the cycle with most evaluations among those with a path.
 
     Attributes:
         cycle: its index; None while no cycle found a path.
-        failed: (n, 3) poses of its candidates that failed the checker.
+        failed: (n, 3) poses of each of its candidates that the checker rejected.
     """
 
     def __init__(self) -> None:
@@ -81,23 +80,23 @@ class Busiest:
         self._evaluations = -1
 
     def __call__(self, record: CycleRecord, navigator: Navigator, cycle: Cycle) -> None:
-        """Look at a cycle that is over."""
+        """Compare a finished cycle."""
         if record.outcome != "path" or record.ace_evaluations <= self._evaluations:
             return
         self.cycle, self._evaluations = record.cycle, record.ace_evaluations
         planner = with_candidates(navigator.planner)
         if planner is None:
             return
-        failed = np.flatnonzero(planner.path_verdicts() == _FAILED)
+        failed = np.flatnonzero(planner.path_verdicts() == FAILED)
         self.failed = [in_truth(record, planner.path_poses(int(i))) for i in failed]
 
 
 class Studio:
-    """Takes pictures of a run.
+    """Renders a run.
 
     Args:
-        terrain: the ground.
-        result: the run, with the states that it recorded.
+        terrain: that the run drove on.
+        result: the run with its recorded states.
         config: of the run.
 
     Raises:
@@ -119,7 +118,7 @@ class Studio:
         self._eyes = chase_eyes(terrain, np.column_stack(poses), _EYE_SMOOTH_M / _EYE_STEP_M)
 
     def close(self) -> None:
-        """Let the renderer go."""
+        """Release the renderer."""
         self._scene.close()
 
     def __enter__(self) -> Self:
@@ -141,15 +140,15 @@ class Studio:
     ) -> None:
         """Write the run as a film seen from behind the rover, at constant speed.
 
-        Whoever looks sees the old file or the whole new one.
+        The file is replaced as a whole, or not at all.
 
         Args:
             path: `.mp4` (H.264) or `.gif`.
-            max_frames: most pictures taken of the way; by default `MAX_FRAMES`, of a GIF
-                `GIF_MAX_FRAMES`. Short runs take fewer; the last one is shown for a while.
-            every: film every so many of these pictures, each shown for as much longer.
+            max_frames: by default `MAX_FRAMES`, of a GIF `GIF_MAX_FRAMES`. Short runs take fewer;
+                the last frame is held.
+            every: keep every n-th of these frames and show it n times as long.
             size_px: width and height; by default `FILM_PX`, of a GIF `GIF_PX`.
-            on_frame: told the share of the way that is done.
+            on_frame: called with the share of the run that is done.
 
         Raises:
             VizError: another kind of file, an odd size, or no frames; or PyAV is missing.
@@ -175,32 +174,28 @@ class Studio:
                 _save_mp4(temporary, self.frames(most, size, on_frame, every), size, every)
 
     def frame_count(self, max_frames: int, every: int = 1) -> int:
-        """Pictures that a film takes."""
+        """Number of frames of a film."""
         whole = min(max_frames, math.ceil(self._length_m / _STEP_M) + 1)
         return math.ceil((whole - 1) / every) + 1
 
     def seconds_a_frame(self) -> float:
-        """Wall time that a frame of a film takes here [s], from one that is not kept."""
+        """Wall time that a frame of a film takes on this machine [s], measured on one."""
         self.frame(0.0, FILM_PX, _FILM_OVERSAMPLING)  # the first one takes longer
         begin = time.perf_counter()
         self.frame(0.5 * self._length_m, FILM_PX, _FILM_OVERSAMPLING)
         return time.perf_counter() - begin
 
     def frames(
-        self,
-        max_frames: int,
-        size_px: Size,
-        on_frame: Callable[[float], None],
-        every: int = 1,
+        self, max_frames: int, size_px: Size, on_frame: Callable[[float], None], every: int = 1
     ) -> Iterator[Image.Image]:
-        """Pictures of the whole way, evenly spaced; the last one tells how the run ended."""
+        """Frames of the whole run, evenly spaced; the last one says how the run ended."""
         count = self.frame_count(max_frames, every)
         for way_m in np.linspace(self._length_m if count == 1 else 0.0, self._length_m, count):
             yield self.frame(float(way_m), size_px, _FILM_OVERSAMPLING)
             on_frame(way_m / self._length_m if self._length_m else 1.0)
 
     def frame(self, way_m: float, size_px: Size, oversampling: float = 2.0) -> Image.Image:
-        """The rover on its way, from behind, and a caption."""
+        """The rover from behind at a distance from the start, with a caption."""
         posture = self._playback.at(way_m)
         eye = [np.interp(way_m, self._eye_at, column) for column in self._eyes.T]
         self._scene.pose(posture)
@@ -215,36 +210,39 @@ class Studio:
     def save_stills(
         self, folder: str | os.PathLike[str], *, size_px: Size | None = None
     ) -> list[Path]:
-        """Write the start, the moment of the greatest tilt, the end, and the whole run from above.
+        """Write the start, the greatest tilt, the end, and the whole run from above.
 
         Args:
-            folder: where to.
+            folder: to write to.
             size_px: width and height; by default `STILL_PX`.
 
         Returns:
             The files: `still-start.png`, `still-tilt.png`, `still-end.png`, `still-overview.png`.
         """
-        into = Path(folder)
         size = size_px or STILL_PX
-        tilt_rad, way_m = self._playback.tilt_rad, self._playback.way_m
-        most = int(np.argmax(tilt_rad))
+        steepest = int(np.argmax(self._playback.tilt_rad))
         images = {
             "start": self.frame(0.0, size),
-            "tilt": self.frame(float(way_m[most]), size),
+            "tilt": self.frame(float(self._playback.way_m[steepest]), size),
             "end": self.frame(self._length_m, size),
             "overview": self.overview(size),
         }
-        paths = [into / f"still-{name}.png" for name in images]
-        for path, image in zip(paths, images.values(), strict=True):
-            with whole_file(path) as temporary:
+        for name, image in images.items():
+            with whole_file(Path(folder) / f"still-{name}.png") as temporary:
                 image.save(temporary)
-        return paths
+        return [Path(folder) / f"still-{name}.png" for name in images]
 
     def overview(self, size_px: Size) -> Image.Image:
         """The whole run from above."""
         self._scene.pose(self._playback.posture(len(self._playback) - 1))
         camera = overview_camera(self._terrain, self._places(), size_px)
-        ribbons = [*self._line(self._playback.poses), *self._zones()]
+        line = [self._playback.poses[:, :2]]
+        ribbons = [
+            *self._track(math.inf),
+            Ribbon(line, 0.26, style.CASING, 0.5),
+            Ribbon(line, 0.16, style.CHOSEN),
+            *self._zones(),
+        ]
         image = self._scene.picture(camera, ribbons).image
         return _captioned(image, *self._caption(self._length_m, None))
 
@@ -253,18 +251,19 @@ class Studio:
     def mast_view(
         self, cycle: int, failed: Sequence[F64] = (), *, width_px: int = VIEW_WIDTH_PX
     ) -> Picture:
-        """What the mast's camera sees at the start of a cycle, the chosen path drawn on it.
+        """View of the mast camera at the start of a cycle, with the chosen path.
 
-        The mast looks towards the path. Parts of it that the ground hides are dashed and faint.
+        The mast is turned to the path. Parts of it that terrain hides are dashed and faint.
 
         Args:
             cycle: index of the cycle.
-            failed: (n, 3) poses of candidates to show as failed, as `Busiest` keeps them; of many
-                a part is drawn.
+            failed: (n, 3) poses of rejected candidates, as `Busiest` keeps them; at most
+                `_MOST_FAILED` of them are drawn.
             width_px: of the picture; its height follows from the camera's angles of view.
         """
         record = self._result.cycles[cycle]
-        posture = self._posture_before(record)
+        earlier = np.flatnonzero(self._playback.cycle < record.cycle)
+        posture = self._playback.posture(int(earlier[-1]))
         self._scene.pose(posture)
         shown = failed[:: math.ceil(len(failed) / _MOST_FAILED) or 1]
         ribbons = [
@@ -280,10 +279,6 @@ class Studio:
         camera = mast_camera(self._config, posture, width_px, azimuth_rad)
         return self._scene.picture(camera, ribbons)
 
-    def _posture_before(self, record: CycleRecord) -> Posture:
-        earlier = np.flatnonzero(self._playback.cycle < record.cycle)
-        return self._playback.posture(int(earlier[-1]))
-
     # ------------------------------------------------------------------------------------- contents
 
     def _places(self) -> F64:
@@ -296,30 +291,21 @@ class Studio:
         return self._result.cycles[int(self._playback.cycle[max(index, 1)])]
 
     def _lanes(self, poses: F64) -> list[F64]:
-        """Where the wheels of each side go."""
+        """Lines of the left and of the right wheels."""
         across = np.column_stack([-np.sin(poses[:, 2]), np.cos(poses[:, 2])])
         return [poses[:, :2] + side * self._lane_m * across for side in (1.0, -1.0)]
 
     def _track(self, way_m: float) -> list[Ribbon]:
-        """Ruts up to a way."""
+        """Ruts up to a distance from the start."""
         driven = self._playback.poses[self._playback.way_m < way_m]
-        here = [np.interp(way_m, self._playback.way_m, c) for c in self._playback.poses.T]
+        here = self._playback.between(self._playback.poses, way_m)
         lanes = self._lanes(np.vstack([driven, here]))
         return [Ribbon(lanes, 0.9 * self._lane_width_m, "#2a1710", 0.32)]
-
-    def _line(self, poses: F64) -> list[Ribbon]:
-        """The whole way, to be seen from afar."""
-        line = [poses[:, :2]]
-        return [
-            Ribbon(self._lanes(poses), 0.9 * self._lane_width_m, "#2a1710", 0.32),
-            Ribbon(line, 0.26, "#201a18", 0.5),
-            Ribbon(line, 0.16, style.CHOSEN, 1.0),
-        ]
 
     def _path(
         self, record: CycleRecord | None, width_m: float = 0.09, hidden: bool = False
     ) -> list[Ribbon]:
-        """The path that a cycle chose, with the lanes of its wheels, and the goal."""
+        """The goal, and the path that a cycle chose with the lanes of its wheels."""
         goal = ring(self._result.goal, self._config.traverse.goal_tolerance_m)
         ribbons = [Ribbon([goal], 0.09, style.GOAL, 0.9)]
         if record is None or len(record.path) < 2:
@@ -330,7 +316,7 @@ class Studio:
         if hidden:
             ribbons.append(Ribbon(lanes, 0.05, style.CHOSEN, 0.0, 0.35, dashed=True))
             ribbons.append(Ribbon(line, width_m, style.CHOSEN, 0.0, 0.55, dashed=True))
-        ribbons.append(Ribbon(line, 1.7 * width_m, "#201a18", 0.5))
+        ribbons.append(Ribbon(line, 1.7 * width_m, style.CASING, 0.5))
         ribbons.append(Ribbon(line, width_m, style.CHOSEN))
         return ribbons
 
@@ -339,32 +325,25 @@ class Studio:
         return [Ribbon(closed, 0.15, style.BAD, 0.8)] if closed else []
 
     def _caption(self, way_m: float, record: CycleRecord | None) -> tuple[str, str]:
-        result, driven = self._result, self._playback.driven_m
-        driven_m = float(np.interp(way_m, self._playback.way_m, driven))
-        ended = way_m >= self._length_m
-        if record is None or ended:
-            left = f"{result.outcome.replace('_', ' ')}"
-            if result.faults:
-                left += f": {', '.join(result.faults)}"
-            left += f"   ·   {driven_m:.1f} m driven in {len(result.cycles)} cycles"
+        """What is written at the left and at the right."""
+        result, count = self._result, len(self._result.cycles)
+        driven_m = float(np.interp(way_m, self._playback.way_m, self._playback.driven_m))
+        if record is None or way_m >= self._length_m:
+            faults = f": {', '.join(result.faults)}" if result.faults else ""
+            outcome = result.outcome.replace("_", " ") + faults
+            parts = [outcome, f"{driven_m:.1f} m driven in {count} cycles"]
         else:
-            left = (
-                f"cycle {record.cycle + 1} of {len(result.cycles)}   ·   "
-                f"{record.ace_evaluations} ACE evaluations   ·   {driven_m:.1f} m"
-            )
-        return left, result.terrain
-
-
-# ----------------------------------------------------------------------------------------- details
+            evaluations = f"{record.ace_evaluations} ACE evaluations"
+            parts = [f"cycle {record.cycle + 1} of {count}", evaluations, f"{driven_m:.1f} m"]
+        return "   ·   ".join(parts), result.terrain
 
 
 def _captioned(image: Image.Image, left: str, right: str) -> Image.Image:
-    """A strip with text over the foot of a picture."""
+    """The image with a strip of text over its foot."""
     width, height = image.size
     strip = max(16, round(0.062 * height))
-    font = ImageFont.truetype(
-        Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", round(0.52 * strip)
-    )
+    file = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    font = ImageFont.truetype(file, round(0.52 * strip))
     shade = Image.new("RGB", (width, strip), style.INK)
     foot = image.crop((0, height - strip, width, height))
     image.paste(Image.blend(foot, shade, 0.72), (0, height - strip))
@@ -384,10 +363,8 @@ def _save_mp4(path: Path, frames: Iterator[Image.Image], size_px: Size, every: i
         stream.width, stream.height = size_px
         stream.pix_fmt = "yuv420p"
         stream.options = {"crf": "22", "preset": "medium"}
-        last: Image.Image | None = None
-        for last in frames:
-            film.mux(stream.encode(av.VideoFrame.from_image(last)))
-        if last is not None:
-            for _ in range(math.ceil(FRAMES_PER_S * LAST_FRAME_S / every)):
-                film.mux(stream.encode(av.VideoFrame.from_image(last)))
+        for image in frames:
+            film.mux(stream.encode(av.VideoFrame.from_image(image)))
+        for _ in range(math.ceil(FRAMES_PER_S * LAST_FRAME_S / every)):  # there is one, at least
+            film.mux(stream.encode(av.VideoFrame.from_image(image)))
         film.mux(stream.encode())

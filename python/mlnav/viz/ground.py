@@ -1,8 +1,9 @@
-"""The ground of 3D pictures: its colours with the light baked in, and its triangles."""
+"""The terrain of 3D pictures: its colours with the light baked in, and its triangles."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,38 +12,35 @@ from PIL import Image
 from scipy import ndimage
 
 from mlnav.terrain import Terrain
-from mlnav.viz import style
-from mlnav.viz.relief import filled, hillshade
+from mlnav.viz.relief import SUN_DEG, Bounds, direction, filled, lit_colours
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
-Bounds = tuple[float, float, float, float]
+Indices = NDArray[np.int64]
 
-SUN_AZIMUTH_DEG, SUN_ELEVATION_DEG = 135.0, 35.0
-"""As the key light of shaded relief: from the upper left of a map."""
+SUN_ELEVATION_DEG = SUN_DEG[1]
 
 _SHADE = 0.48
-"""Share of the light that ground in the shadow of other ground lacks."""
+"""Share of the light that cast shadows take away."""
 _EXPOSURE, _KNEE, _WHITEST = 0.93, 0.62, 0.90
 _PENUMBRA_M = 0.06
 _SHADOW_REACH_M = 8.0
 _FINEST_M = 0.015
-"""Texels are not made smaller than this."""
+"""Size of the smallest texels."""
 _MOST_TEXELS = 6_000_000
 _VAGUE_M = 1.2
-"""Standard deviation of colours that are out of focus."""
+"""Standard deviation of the blur of colours that are out of focus."""
 _GRAIN_M = 0.004
 _GRAIN_TEXELS = 1024
 _BARE = (0.84, 0.80, 0.78)
-"""Tint of steep small forms: bare rock is darker and greyer than the dust between."""
+"""Tint of small steep forms: bare rock is darker and greyer than dust."""
 
 
 def sun() -> F64:
     """Unit vector towards the sun, world frame."""
-    a, e = math.radians(SUN_AZIMUTH_DEG), math.radians(SUN_ELEVATION_DEG)
-    return np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
+    return direction(*SUN_DEG)
 
 
 # ---------------------------------------------------------------------------------------- colours
@@ -51,14 +49,10 @@ def sun() -> F64:
 def ground_colours(terrain: Terrain) -> U8:
     """(ny, nx, 3) colour of every cell: shaded relief as on maps, with cast shadows and mottling.
 
-    Cells of unknown ground take after the nearest known one.
+    Unknown cells take the colour of the nearest known one.
     """
     z, res = filled(terrain.z), terrain.resolution_m
-    trend = ndimage.gaussian_filter(z, max(0.2 / res, 0.5))
-    low, high = np.percentile(trend, [1.0, 99.0])
-    height = np.clip((trend - low) / max(float(high - low), 1.0), 0.0, 1.0)
-    rgb = style.ELEVATION(0.18 + 0.66 * height)[..., :3]
-    rgb *= (0.28 + 1.12 * hillshade(terrain.z, res))[..., None]
+    rgb = lit_colours(terrain.z, res, 1.0, 0.18, 0.66)
     above = z - ndimage.gaussian_filter(z, max(0.5 / res, 1.0))
     bare = np.clip(np.abs(above) / 0.12 - 0.3, 0.0, 1.0)[..., None]
     rgb *= 1.0 - bare * (1.0 - np.array(_BARE))
@@ -71,7 +65,7 @@ def ground_colours(terrain: Terrain) -> U8:
             noise = ndimage.gaussian_filter(rng.standard_normal(z.shape), sigma)
             mottle += strength * noise / max(float(noise.std()), 1e-12)
     rgb *= (_EXPOSURE * (1.0 + mottle))[..., None]
-    # Bright ground keeps its colour: all three channels come down together.
+    # Bright terrain keeps its hue: all three channels are compressed together.
     peak = rgb.max(axis=-1, keepdims=True)
     bright = np.maximum(peak - _KNEE, 0.0) / (_WHITEST - _KNEE)
     rgb *= np.minimum(1.0, (_KNEE + (_WHITEST - _KNEE) * np.tanh(bright)) / np.maximum(peak, 1e-6))
@@ -79,9 +73,9 @@ def ground_colours(terrain: Terrain) -> U8:
 
 
 def cast_shadow(z: F64, resolution_m: float) -> F64:
-    """(ny, nx) in [0, 1]: how much of the sun other ground hides from each cell.
+    """(ny, nx) in [0, 1]: share of the sun that terrain hides from each cell.
 
-    The sun stands over a diagonal of the grid, so that its rays pass through cell centres.
+    The sun's azimuth is a diagonal of the grid, so that its rays pass through cell centres.
     """
     step_m = math.sqrt(2.0) * resolution_m
     drop_m = step_m * math.tan(math.radians(SUN_ELEVATION_DEG))
@@ -93,7 +87,7 @@ def cast_shadow(z: F64, resolution_m: float) -> F64:
 
 
 def _mips(finest: U8) -> list[U8]:
-    """A picture, then halves of it by averaging, down to a few texels."""
+    """An image pyramid: the image, then halved by averaging down to a few texels."""
     levels = [finest]
     while min(levels[-1].shape[:2]) >= 8:
         height, width = (n // 2 * 2 for n in levels[-1].shape[:2])
@@ -104,7 +98,7 @@ def _mips(finest: U8) -> list[U8]:
 
 
 def _grain() -> list[U8]:
-    """Fine grain with pebbles, 128 for none: a tile without seams, in halving sizes."""
+    """Image pyramid of a seamless tile of fine grain with pebbles; 128 is neutral."""
     rng = np.random.default_rng(1)
     n = _GRAIN_TEXELS
     total = np.zeros((n, n))
@@ -116,20 +110,24 @@ def _grain() -> list[U8]:
     pebbles[at[0], at[1]] = rng.uniform(0.3, 1.0, at.shape[1]) ** 3
     pebbles = ndimage.gaussian_filter(pebbles, 1.6, mode="wrap")
     pebbles /= pebbles.max()
-    lit = pebbles - np.roll(pebbles, (-3, 3), (0, 1))  # a dark side away from the sun
-    total += 0.45 * lit
+    total += 0.45 * (pebbles - np.roll(pebbles, (-3, 3), (0, 1)))  # dark away from the sun
     return _mips(np.clip(128.0 * (1.0 + total), 0.0, 255.0).astype(np.uint8))
 
 
+def _starts(levels: list[U8], channels: int = 1) -> I32:
+    """Index of the first texel of each level of a pyramid, all levels behind each other."""
+    return np.cumsum([0, *(v.size // channels for v in levels)])[:-1].astype(np.int32)
+
+
 class GroundColours:
-    """Colours of the ground at any place and fineness: baked maps, fine ones where it matters.
+    """Colours of the terrain at any place and resolution, from image pyramids.
 
     Args:
-        terrain: the ground.
-        bounds: (x_min, x_max, y_min, y_max) of what is seen from near.
+        terrain: to colour.
+        bounds: of the part that is seen from near, which has the finer texels.
 
     Attributes:
-        mean: (3,) of the map's colours, 0 to 255.
+        mean: (3,) mean colour of the map, 0 to 255.
     """
 
     def __init__(self, terrain: Terrain, bounds: Bounds) -> None:
@@ -141,55 +139,43 @@ class GroundColours:
             colours.astype(np.float32), (_VAGUE_M / res, _VAGUE_M / res, 0.0), mode="mirror"
         )
         x_min, x_max, y_min, y_max = terrain.extent_m
-        near = (max(bounds[0], x_min), min(bounds[1], x_max),
-                max(bounds[2], y_min), min(bounds[3], y_max))  # fmt: skip
-        area = (near[1] - near[0]) * (near[3] - near[2])
+        left, right = max(bounds[0], x_min), min(bounds[1], x_max)
+        bottom, top = max(bounds[2], y_min), min(bounds[3], y_max)
+        area = (right - left) * (top - bottom)
         texel = min(res, max(_FINEST_M, math.sqrt(area / _MOST_TEXELS)))
-        size = [max(1, round((near[i + 1] - near[i]) / texel)) for i in (0, 2)]
-        box = ((near[0] - x_min) / res, (near[2] - y_min) / res,
-               (near[1] - x_min) / res, (near[3] - y_min) / res)  # fmt: skip
-        fine = Image.fromarray(colours).resize(
-            (size[0], size[1]), Image.Resampling.BICUBIC, box=box
-        )
-        self._levels: list[tuple[Bounds, float]] = []  # bounds and texel of each, finest first
-        tables: list[tuple[int, int, int]] = []  # first texel, width, height
-        packed: list[NDArray[np.uint32]] = []
-        first = 0
-        for extent, levels in ((near, _mips(np.asarray(fine))), (terrain.extent_m, _mips(colours))):
-            for level in levels:
-                h, w = level.shape[:2]
-                self._levels.append((extent, (extent[1] - extent[0]) / w))
-                tables.append((first, w, h))
-                rgba = np.empty((h, w, 4), np.uint8)
-                rgba[..., :3], rgba[..., 3] = level, 255
-                packed.append(rgba.view(np.uint32).reshape(-1))
-                first += h * w
-            if extent is near:
-                self._near_levels = len(levels)
-        self._near = near
-        self._first, self._width, self._height = np.array(tables, np.int32).T.copy()
-        self._x_min = np.array([e[0] for e, _ in self._levels], np.float32)
-        self._y_min = np.array([e[2] for e, _ in self._levels], np.float32)
-        self._per_m = np.array([1.0 / t for _, t in self._levels], np.float32)
-        self._texels = np.concatenate(packed)
+        size = (max(1, round((right - left) / texel)), max(1, round((top - bottom) / texel)))
+        box = ((left - x_min) / res, (bottom - y_min) / res,
+               (right - x_min) / res, (top - y_min) / res)  # fmt: skip
+        fine = Image.fromarray(colours).resize(size, Image.Resampling.BICUBIC, box=box)
+        self._near = (left, right, bottom, top)
+        near, far = _mips(np.asarray(fine)), _mips(colours)
+        self._near_levels, levels = len(near), near + far
+        extents = np.array([self._near] * len(near) + [terrain.extent_m] * len(far))
+        self._height, self._width = np.array([v.shape[:2] for v in levels], np.int32).T.copy()
+        self._first = _starts(levels, 3)
+        self._x_min, self._y_min = extents[:, [0, 2]].T.astype(np.float32)
+        texels_m = (extents[:, 1] - extents[:, 0]) / self._width
+        self._per_m = (1.0 / texels_m).astype(np.float32)
+        opaque = ((0, 0), (0, 0), (0, 1))
+        rgba = [np.pad(level, opaque, constant_values=255) for level in levels]
+        self._texels = np.concatenate([v.view(np.uint32).reshape(-1) for v in rgba])
         self._grain = _grain()
-        self._grain_at = np.cumsum([0, *(g.size for g in self._grain)])[:-1].astype(np.int32)
+        self._grain_at = _starts(self._grain)
         self._grain_texels = np.concatenate([g.reshape(-1) for g in self._grain])
 
     def at(self, x: F32, y: F32, footprint_m: F32) -> F32:
-        """(n, 3) colours, 0 to 255, at (n,) places off or on the map, averaged over a size."""
+        """(n, 3) colours, 0 to 255, at (n,) places on or off the map, averaged over a footprint."""
         fineness = np.log2(footprint_m)
-        inside = (x >= self._near[0]) & (x < self._near[1])
-        inside &= (y >= self._near[2]) & (y < self._near[3])
+        x_min, x_max, y_min, y_max = self._near
+        inside = (x >= x_min) & (x < x_max) & (y >= y_min) & (y < y_max)
         far = self._near_levels
         near_level = np.clip(fineness + np.log2(self._per_m[0]), 0, far - 1)
-        far_level = np.clip(fineness + np.log2(self._per_m[far]), 0, len(self._levels) - far - 1)
+        far_level = np.clip(fineness + np.log2(self._per_m[far]), 0, len(self._first) - far - 1)
         level = np.where(inside, near_level, far_level + far).astype(np.int32)
         per_m, width = self._per_m[level], self._width[level]
-        column = ((x - self._x_min[level]) * per_m).astype(np.int32)
+        column = np.clip(((x - self._x_min[level]) * per_m).astype(np.int32), 0, width - 1)
         row = ((y - self._y_min[level]) * per_m).astype(np.int32)
-        np.clip(column, 0, width - 1, out=column)
-        np.clip(row, 0, self._height[level] - 1, out=row)
+        row = np.clip(row, 0, self._height[level] - 1)
         texels = self._texels[self._first[level] + row * width + column]
         grain = self._grain_of(x, y, fineness) * np.float32(1.0 / 128.0)
         colours = np.empty((len(x), 3), np.float32)
@@ -202,19 +188,19 @@ class GroundColours:
         """(n, 3) colours, 0 to 255, at (n,) places on the map, out of focus."""
         (x_min, _, y_min, _), res = self._extent, self._resolution_m
         at = np.stack([(y - y_min) / res - 0.5, (x - x_min) / res - 0.5])
-        colours = np.empty((len(x), 3), np.float32)
-        for channel in range(3):
-            colours[:, channel] = ndimage.map_coordinates(
-                self._vague[..., channel], at, order=1, mode="nearest", prefilter=False
-            )
-        return colours
+        channels = [
+            ndimage.map_coordinates(v, at, order=1, mode="nearest", prefilter=False)
+            for v in np.moveaxis(self._vague, -1, 0)
+        ]
+        return np.stack(channels, axis=1)
 
     def _grain_of(self, x: F32, y: F32, fineness: F32) -> F32:
         level = np.clip(fineness - math.log2(_GRAIN_M), 0, len(self._grain) - 1).astype(np.int32)
         side = _GRAIN_TEXELS >> level
-        finest_column = np.floor(x * np.float32(1.0 / _GRAIN_M)).astype(np.int32)
-        finest_row = np.floor(y * np.float32(1.0 / _GRAIN_M)).astype(np.int32)
-        column, row = (finest_column >> level) & (side - 1), (finest_row >> level) & (side - 1)
+        column, row = (
+            (np.floor(v * np.float32(1.0 / _GRAIN_M)).astype(np.int32) >> level) & (side - 1)
+            for v in (x, y)
+        )
         texels = self._grain_texels[self._grain_at[level] + row * side + column]
         return np.asarray(texels, np.float32)
 
@@ -224,7 +210,7 @@ class GroundColours:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles of a piece of ground.
+    """Triangles of a piece of terrain.
 
     Attributes:
         vertices: (n, 3) world frame [m].
@@ -236,9 +222,9 @@ class Mesh:
 
 
 def ground_mesh(terrain: Terrain, bounds: Bounds, most_vertices: int) -> Mesh:
-    """The surface through cell centres within bounds, every so many cells as the most allows.
+    """The surface through cell centres within bounds, thinned to at most `most_vertices`.
 
-    No triangle touches unknown ground.
+    No triangle touches an unknown cell.
     """
     return _mesh(terrain, *_lattice(terrain, bounds, most_vertices))
 
@@ -246,31 +232,29 @@ def ground_mesh(terrain: Terrain, bounds: Bounds, most_vertices: int) -> Mesh:
 def ground_tiles(
     terrain: Terrain, near: Bounds, near_vertices: int, far_vertices: int, side: int = 256
 ) -> list[Mesh]:
-    """Near ground fine, the rest of the map coarse; tiles of at most side^2 vertices.
+    """Near terrain fine, the rest of the map coarse; tiles of at most side^2 vertices.
 
-    Where the two meet they overlap by up to a square: colours go by place, so that none shows.
+    The two overlap by up to a square, which does not show: colours depend on the place alone.
     """
-    rows, columns = _lattice(terrain, near, near_vertices)
-    tiles = [
-        _mesh(terrain, rows[j : j + side], columns[i : i + side])
-        for j in range(0, max(len(rows) - 1, 1), side - 1)
-        for i in range(0, max(len(columns) - 1, 1), side - 1)
-    ]
-    far_rows, far_columns = _lattice(terrain, terrain.extent_m, far_vertices)
-    for j in range(0, max(len(far_rows) - 1, 1), side - 1):
-        for i in range(0, max(len(far_columns) - 1, 1), side - 1):
-            tile_rows, tile_columns = far_rows[j : j + side], far_columns[i : i + side]
-            covered = np.outer(
-                (tile_rows[:-1] >= rows[0]) & (tile_rows[1:] <= rows[-1]),
-                (tile_columns[:-1] >= columns[0]) & (tile_columns[1:] <= columns[-1]),
-            )
-            tiles.append(_mesh(terrain, tile_rows, tile_columns, covered))
+    fine = rows, columns = _lattice(terrain, near, near_vertices)
+    tiles = [_mesh(terrain, *tile) for tile in _split(*fine, side)]
+    for j, i in _split(*_lattice(terrain, terrain.extent_m, far_vertices), side):
+        covered = np.outer(
+            (j[:-1] >= rows[0]) & (j[1:] <= rows[-1]),
+            (i[:-1] >= columns[0]) & (i[1:] <= columns[-1]),
+        )
+        tiles.append(_mesh(terrain, j, i, covered))
     return [tile for tile in tiles if len(tile.triangles)]
 
 
-def _lattice(
-    terrain: Terrain, bounds: Bounds, most_vertices: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _split(rows: Indices, columns: Indices, side: int) -> Iterator[tuple[Indices, Indices]]:
+    """Rows and columns of tiles that share their edges."""
+    for j in range(0, max(len(rows) - 1, 1), side - 1):
+        for i in range(0, max(len(columns) - 1, 1), side - 1):
+            yield rows[j : j + side], columns[i : i + side]
+
+
+def _lattice(terrain: Terrain, bounds: Bounds, most_vertices: int) -> tuple[Indices, Indices]:
     """Rows and columns of cells within bounds, evenly thinned, first and last kept."""
     (ny, nx), (x0, y0), res = terrain.shape, terrain.origin_m, terrain.resolution_m
 
@@ -282,7 +266,7 @@ def _lattice(
     area = (columns[1] - columns[0] + 1) * (rows[1] - rows[0] + 1)
     stride = max(1, math.ceil(math.sqrt(area / most_vertices)))
 
-    def thinned(first: int, last: int) -> NDArray[np.int64]:
+    def thinned(first: int, last: int) -> Indices:
         kept = np.arange(first, last + 1, stride, dtype=np.int64)
         return kept if kept[-1] == last else np.append(kept, last)
 
@@ -290,12 +274,9 @@ def _lattice(
 
 
 def _mesh(
-    terrain: Terrain,
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    left_out: NDArray[np.bool_] | None = None,
+    terrain: Terrain, rows: Indices, columns: Indices, left_out: NDArray[np.bool_] | None = None
 ) -> Mesh:
-    """Surface through given rows and columns, without some of their squares."""
+    """Surface through given rows and columns, without the squares that are left out."""
     z = terrain.z[np.ix_(rows, columns)]
     x, y = np.meshgrid(
         terrain.origin_m[0] + terrain.resolution_m * columns,
@@ -309,7 +290,7 @@ def _mesh(
     a, b, c, d = (
         i[whole] for i in (index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1])
     )
-    # Along the more level diagonal, or the higher one, so that ridges are not notched.
+    # Squares are split along the more level diagonal, or the higher one: ridges get no notches.
     flat = z.reshape(-1)
     slope, across = np.abs(flat[a] - flat[c]), np.abs(flat[b] - flat[d])
     first = (slope < across) | ((slope == across) & (flat[a] + flat[c] >= flat[b] + flat[d]))

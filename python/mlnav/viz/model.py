@@ -18,17 +18,17 @@ F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 
 _SIDES = 24
-"""Of a round thing's triangles."""
+"""Of the polygon that stands for a circle."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A box or an upright cylinder about its middle, in its link's frame.
+    """A box, or a cylinder along z, in its link's frame.
 
     Attributes:
-        size_m: edges of the box; diameters and height of the cylinder.
+        size_m: (3,) edges of the box; diameters and height of the cylinder.
         round: whether it is a cylinder.
-        middle_m, rotation: where it is, (3,) and (3, 3).
+        middle_m, rotation: (3,) and (3, 3).
         colour: red, green, blue in [0, 1].
     """
 
@@ -40,7 +40,7 @@ class Shape:
 
     @property
     def triangles(self) -> tuple[F64, F64, I32]:
-        """Vertices and their normals in the link's frame, and triangles; edges stay sharp."""
+        """Vertices and normals in the link's frame, and triangles; edges stay sharp."""
         vertices, normals, triangles = _cylinder() if self.round else _box()
         turned = (vertices * (0.5 * self.size_m)) @ self.rotation.T + self.middle_m
         return turned, normals @ self.rotation.T, triangles
@@ -51,9 +51,9 @@ class Link:
     """A part of the rover, and the joint of the same name that holds it.
 
     Attributes:
-        parent: name of the link that it hangs on; None for the body.
-        at_m: the joint, in the parent's frame.
-        axis: that a positive angle turns about, (3,).
+        parent: name of the link that it is joined to; None for the body.
+        at_m: (3,) joint in the parent's frame.
+        axis: (3,) of positive rotation.
     """
 
     name: str
@@ -87,7 +87,7 @@ class RoverParts:
         ]
 
     def placed(self, posture: Posture) -> dict[str, tuple[F64, F64]]:
-        """(3, 3) rotation and (3,) place of every link's frame, world frame."""
+        """(3, 3) rotation and (3,) origin of every link's frame in the world frame."""
         angles = posture.joints_rad
         frames: dict[str, tuple[F64, F64]] = {}
         for link in self.links:
@@ -102,14 +102,10 @@ class RoverParts:
 
 def joined(shapes: Iterable[Shape]) -> tuple[F64, F64, I32]:
     """Vertices, normals and triangles of several shapes as one."""
-    vertices, normals, triangles, count = [], [], [], 0
-    for shape in shapes:
-        points, directions, corners = shape.triangles
-        vertices.append(points)
-        normals.append(directions)
-        triangles.append(corners + count)
-        count += len(points)
-    return np.concatenate(vertices), np.concatenate(normals), np.concatenate(triangles)
+    vertices, normals, triangles = zip(*(shape.triangles for shape in shapes), strict=True)
+    before = np.cumsum([0, *(len(v) for v in vertices)])
+    shifted = [part + np.int32(n) for part, n in zip(triangles, before, strict=False)]
+    return np.concatenate(vertices), np.concatenate(normals), np.concatenate(shifted)
 
 
 def _link(
@@ -168,7 +164,7 @@ def _box() -> tuple[F64, F64, I32]:
 
 
 def _cylinder() -> tuple[F64, F64, I32]:
-    """Of radius 1 and height 2 about the origin, along z."""
+    """A cylinder of radius 1 and height 2 about the origin, along z."""
     n = _SIDES
     angle = 2.0 * np.pi / n * np.arange(n)
     rim = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(n)])

@@ -1,4 +1,4 @@
-"""The picture of one planning cycle: what was tried, what passed, what the costs looked like."""
+"""The figure of one planning cycle: candidates, verdicts and costs."""
 
 from __future__ import annotations
 
@@ -13,246 +13,180 @@ from matplotlib.lines import Line2D
 from mlnav.config import Config
 from mlnav.core import reason_names
 from mlnav.nav import CandidatePlanner, Cycle, Navigator, with_candidates
+from mlnav.nav.motion import Pose
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.relief import draw_relief, window
+from mlnav.viz.relief import Bounds, draw_ground, window
 from mlnav.viz.rover import draw_rover, placed, wheels
 
-_WIDTH_IN, _HEIGHT_IN = 11.0, 7.4
-_MAP = (0.055, 0.075, 0.565, 0.765)
-_NOT_TRIED, _PASSED, _FAILED, _NOT_RANKED = 0, 1, 2, 3
-_NOTHING_RANKED = ("start_unsafe", "goal_reached")
-"""Outcomes of cycles that end before there are costs or candidates to draw."""
+Point = tuple[float, float]
+
+NOT_TRIED, PASSED, FAILED, NOT_RANKED = 0, 1, 2, 3
+"""Values of `path_verdicts`."""
+NOTHING_RANKED = ("start_unsafe", "goal_reached")
+"""Outcomes of cycles that end before there are costs or candidates."""
 
 _LOOKS = {  # verdict: name, colour, width, opacity, order
-    _NOT_RANKED: ("closed by the costmap", "#1c1614", 0.5, 0.18, 4),
-    _NOT_TRIED: ("not tried", "#ffffff", 0.5, 0.22, 5),
-    _FAILED: ("failed ACE", style.BAD, 0.7, 0.5, 6),
+    NOT_RANKED: ("closed by the costmap", "#1c1614", 0.5, 0.18, 4),
+    NOT_TRIED: ("not tried", "#ffffff", 0.5, 0.22, 5),
+    FAILED: ("failed ACE", style.BAD, 0.7, 0.5, 6),
 }
 
 
 def plan_figure(
-    terrain: Terrain,
-    navigator: Navigator,
-    cycle: Cycle,
-    pose: tuple[float, float, float],
-    goal: tuple[float, float],
-    config: Config,
+    terrain: Terrain, navigator: Navigator, cycle: Cycle, pose: Pose, goal: Point, config: Config
 ) -> Figure:
     """Candidates by verdict, the chosen path with its wheel tracks, costmap and ranked list."""
-    figure = style.new_figure(_WIDTH_IN, _HEIGHT_IN)
+    figure, axes, panel = style.map_page()
     result, planner = cycle.result, with_candidates(navigator.planner)
-    ranked = result.outcome not in _NOTHING_RANKED
-
-    axes = figure.add_axes(_MAP)
-    aspect = (_MAP[2] * _WIDTH_IN) / (_MAP[3] * _HEIGHT_IN)
-    reach = max(config.planner.reach_m, 3.0)
-    corners = np.array([[pose[0] - reach, pose[1] - reach], [pose[0] + reach, pose[1] + reach]])
-    x_min, x_max, y_min, y_max = window(terrain, corners, 1.0, aspect)
-    style.map_axes(axes)
-    draw_relief(axes, terrain.crop(x_min - 1, x_max + 1, y_min - 1, y_max + 1), faded=0.25)
-    axes.set_xlim(x_min, x_max)
-    axes.set_ylim(y_min, y_max)
-    if ranked:
-        draw_candidates(axes, planner)
-        draw_chosen(axes, cycle, config, pose)
-    draw_rover(axes, config.rover, pose)
-    draw_goal_arrow(axes, pose, goal)
+    bounds = reach_window(terrain, config, pose, 1.0, style.aspect_of(axes))
+    draw_ground(axes, terrain, bounds, faded=0.25)
+    draw_choice(axes, navigator, cycle, config, pose, goal)
     style.scale_bar(axes)
-    if ranked and planner is not None:
+    if result.outcome not in NOTHING_RANKED and planner is not None:
         verdicts = planner.path_verdicts()
-        _legend(axes, verdicts)
-        left = _MAP[0] + _MAP[2] + 0.06
-        width = 0.97 - left
-        _costmap_panel(figure, (left, 0.405, width, 0.435), planner, pose, goal)
-        _ranking_panel(figure.add_axes((left, 0.095, width, 0.215)), planner.path_costs(), verdicts)
+        labels = {
+            v: f"{name}: {np.count_nonzero(verdicts == v)}"
+            for v, (name, *_) in reversed(_LOOKS.items())
+        }
+        look: dict[str, Any] = {"facecolor": "#4a3d38", "edgecolor": "none", "framealpha": 0.78}
+        look |= {"labelcolor": "#ffffff", "borderpad": 0.7, "fontsize": 7.5}
+        axes.legend(handles=legend_handles(labels), loc="lower right", **look).set_zorder(30)
+        image = _costmap_panel(panel(0.48, 0.36), planner, pose, goal)
+        bar = panel(0.41, 0.014)
+        style.colour_bar(figure, image, bar, "cost per metre; black is closed")
+        _ranking_panel(panel(0.095, 0.215), planner.path_costs(), verdicts)
 
-    title = f"{terrain.name}: one cycle, {result.outcome.replace('_', ' ')}"
-    lines_of_text = [
+    lines = [
         f"{result.ace_evaluations} ACE evaluations (floor {result.ace_floor}), "
         f"{result.paths_tried} of {result.paths_finite} ranked paths tried,"
         f" {result.paths} candidates",
         f"{config.planner.name}, {config.checker.name}, {config.limits.name},"
         f" heuristic {config.heuristic.name}" + _why(result),
     ]
-    style.headline(figure, title, lines_of_text, _MAP[0], 0.965)
-    style.credit(figure, terrain.attribution, _MAP[0])
+    title = f"{terrain.name}: one cycle, {result.outcome.replace('_', ' ')}"
+    style.headline(figure, title, lines, 0.055, terrain.attribution)
     return figure
 
 
 def _why(result: Any) -> str:
     if result.start_reasons:
         return f"   ·   start: {', '.join(reason_names(result.start_reasons))}"
-    rejects = {k: v for k, v in result.rejects.items() if v}
-    return "   ·   rejects: " + ", ".join(f"{k} {v}" for k, v in rejects.items()) if rejects else ""
+    rejects = ", ".join(f"{reason} {count}" for reason, count in result.rejects.items() if count)
+    return f"   ·   rejects: {rejects}" if rejects else ""
 
 
-def draw_candidates(axes: Axes, planner: CandidatePlanner | None) -> None:
-    """Candidates, a colour a verdict; nothing of a planner that does not show them."""
-    if planner is None:
-        return
+def reach_window(
+    terrain: Terrain, config: Config, pose: Pose, margin_m: float, aspect: float
+) -> Bounds:
+    """Bounds of a map that holds all that a cycle's candidates reach."""
+    reach = max(config.planner.reach_m, 3.0)
+    points = np.add(pose[:2], [[-reach, -reach], [reach, reach]])
+    return window(terrain, points, margin_m, aspect)
+
+
+def draw_choice(
+    axes: Axes, navigator: Navigator, cycle: Cycle, config: Config, pose: Pose, goal: Point
+) -> None:
+    """Candidates by verdict, where the planner shows them, the chosen path, rover and goal."""
+    planner = with_candidates(navigator.planner)
+    if cycle.result.outcome not in NOTHING_RANKED:
+        if planner is not None:
+            _draw_candidates(axes, planner)
+        _draw_chosen(axes, cycle, config, pose)
+    draw_rover(axes, config.rover, pose)
+    _draw_goal(axes, pose, goal)
+
+
+def legend_handles(labels: dict[int, str]) -> list[Line2D]:
+    """Of what `draw_choice` draws; `labels` names candidates by verdict."""
+    looks = [
+        ("passed ACE, with wheel tracks", style.CHOSEN, 2.4),
+        ("committed now", style.GOAL, 3.0),
+        *((label, _LOOKS[verdict][1], 1.6) for verdict, label in labels.items()),
+    ]
+    return [Line2D([], [], color=c, linewidth=width, label=label) for label, c, width in looks]
+
+
+def _draw_candidates(axes: Axes, planner: CandidatePlanner) -> None:
     verdicts = planner.path_verdicts()
-    lines = [planner.path_poses(i)[:, :2] for i in range(len(verdicts))]
     for verdict, (_, colour, width, opacity, order) in _LOOKS.items():
-        chosen = [lines[i] for i in np.flatnonzero(verdicts == verdict)]
-        axes.add_collection(
-            LineCollection(chosen, colors=colour, linewidths=width, alpha=opacity, zorder=order),
-            autolim=False,
-        )
+        lines = [planner.path_poses(int(i))[:, :2] for i in np.flatnonzero(verdicts == verdict)]
+        look: dict[str, Any] = {"linewidths": width, "alpha": opacity, "zorder": order}
+        axes.add_collection(LineCollection(lines, colors=colour, **look), autolim=False)
 
 
-def draw_chosen(axes: Axes, cycle: Cycle, config: Config, pose: tuple[float, float, float]) -> None:
-    """The path that passed with its wheel tracks, and what of it is committed."""
+def _draw_chosen(axes: Axes, cycle: Cycle, config: Config, pose: Pose) -> None:
+    """The path that passed with its wheel tracks, and the part of it that is committed."""
     result = cycle.result
     path = np.asarray(result.path).reshape(-1, 3)
     if result.outcome != "path" or len(path) < 2:
         return
+
+    def line(points: Any, *form: str, **look: Any) -> None:
+        axes.plot(points[:, 0], points[:, 1], *form, **look)
+
     for offset in wheels(config.rover):
         track = np.vstack([placed([offset], tuple(p)) for p in path])
-        axes.plot(
-            track[:, 0],
-            track[:, 1],
-            color=style.CHOSEN,
-            linewidth=4.5,
-            alpha=0.22,
-            zorder=7,
-            solid_capstyle="butt",
-        )
-    axes.plot(path[:, 0], path[:, 1], color="#201a18", linewidth=4.2, alpha=0.8, zorder=8)
-    axes.plot(path[:, 0], path[:, 1], color=style.CHOSEN, linewidth=2.4, zorder=9)
-    dots = path[:: -(-len(path) // 32)]
-    axes.plot(dots[:, 0], dots[:, 1], ".", color="#ffffff", markersize=3.2, zorder=10)
+        line(track, color=style.CHOSEN, lw=4.5, alpha=0.22, zorder=7, solid_capstyle="butt")
+    line(path, color=style.CASING, lw=4.2, alpha=0.8, zorder=8)
+    line(path, color=style.CHOSEN, lw=2.4, zorder=9)
+    line(path[:: -(-len(path) // 32)], ".", color="#ffffff", ms=3.2, zorder=10)
+    end = np.array(result.commit_end)
     if result.length_m:
-        reach = np.hypot(path[:, 0] - pose[0], path[:, 1] - pose[1])
-        end = np.hypot(result.commit_end[0] - pose[0], result.commit_end[1] - pose[1])
-        part = path[: int(np.argmin(np.abs(reach - end))) + 1]
-        axes.plot(part[:, 0], part[:, 1], color=style.GOAL, linewidth=3.6, zorder=11)
-    x, y, heading = result.commit_end
-    if result.length_m:
-        tail, tip = (x, y), (x + 0.55 * np.cos(heading), y + 0.55 * np.sin(heading))
+        reach, at = (np.hypot(*(p[..., :2] - pose[:2]).T) for p in (path, end))
+        line(path[: int(np.argmin(np.abs(reach - at))) + 1], color=style.GOAL, lw=3.6, zorder=11)
+        tail, tip = end, end[:2] + 0.55 * np.array([np.cos(end[2]), np.sin(end[2])])
     else:
         angle = pose[2] + np.linspace(0.0, result.turn_rad, 25)
         ring = np.array(pose[:2]) + 1.75 * np.column_stack([np.cos(angle), np.sin(angle)])
-        axes.plot(ring[:, 0], ring[:, 1], color=style.GOAL, linewidth=3.2, zorder=16)
-        tail, tip = tuple(ring[-2]), tuple(ring[-1] + 1.5 * (ring[-1] - ring[-2]))
-    axes.annotate(
-        "",
-        tip,
-        tail,
-        arrowprops={"arrowstyle": "-|>", "color": style.GOAL, "linewidth": 2.4},
-        zorder=16,
-    )
+        line(ring, color=style.GOAL, lw=3.2, zorder=16)
+        tail, tip = ring[-2], ring[-1] + 1.5 * (ring[-1] - ring[-2])
+    style.arrow(axes, tail, tip, linewidth=2.4)
 
 
-def draw_goal_arrow(
-    axes: Axes, pose: tuple[float, float, float], goal: tuple[float, float]
-) -> None:
-    """The goal, or where it lies beyond the picture."""
+def _draw_goal(axes: Axes, pose: Pose, goal: Point) -> None:
+    """The goal, or an arrow to it at the edge of the map."""
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
     if x0 < goal[0] < x1 and y0 < goal[1] < y1:
-        style.marker(axes, *goal, "*", style.GOAL, "goal")
+        style.mark_ends(axes, None, goal)
         return
-    direction = np.array([goal[0] - pose[0], goal[1] - pose[1]])
-    distance = float(np.hypot(*direction))
-    direction /= distance
-    edges = np.where(direction > 0.0, (x1, y1), (x0, y0)) - np.array(pose[:2])
-    room = [edges[i] / direction[i] for i in range(2) if direction[i] != 0.0]
-    tip = np.array(pose[:2]) + direction * (min(room) - 0.3)
-    axes.annotate(
-        "",
-        (tip[0], tip[1]),
-        tuple(tip - 0.9 * direction),
-        zorder=19,
-        arrowprops={"arrowstyle": "-|>", "color": style.GOAL, "linewidth": 2.2},
-    )
-    axes.annotate(
-        f"goal {distance:.0f} m",
-        tuple(tip - 0.5 * direction),
-        xytext=(0, -17 if tip[1] > y1 - 0.15 * (y1 - y0) else 9),
-        textcoords="offset points",
-        fontsize=8.5,
-        color="#ffffff",
-        fontweight="bold",
-        ha="right" if direction[0] > 0 else "left",
-        path_effects=style.HALO,
-        zorder=19,
-    )
+    here = np.array(pose[:2])
+    distance = float(np.hypot(*(goal - here)))
+    direction = (goal - here) / distance
+    edges = np.where(direction > 0.0, (x1, y1), (x0, y0)) - here
+    aslant = direction != 0.0
+    tip = here + direction * (min(edges[aslant] / direction[aslant]) - 0.3)
+    style.arrow(axes, tip - 0.9 * direction, tip, linewidth=2.2)
+    x, y = map(float, tip - 0.5 * direction)
+    offset_pt = (0, -17 if tip[1] > y1 - 0.15 * (y1 - y0) else 9)
+    align = "right" if direction[0] > 0 else "left"
+    style.halo_text(axes, f"goal {distance:.0f} m", (x, y), offset_pt, ha=align, zorder=19)
 
 
-def _legend(axes: Axes, verdicts: Any) -> None:
-    handles = [
-        Line2D([], [], color=style.CHOSEN, linewidth=2.4, label="passed ACE, with wheel tracks"),
-        Line2D([], [], color=style.GOAL, linewidth=3.0, label="committed now"),
-    ]
-    for verdict in (_FAILED, _NOT_TRIED, _NOT_RANKED):
-        name, colour, _, _, _ = _LOOKS[verdict]
-        count = int(np.count_nonzero(verdicts == verdict))
-        handles.append(Line2D([], [], color=colour, linewidth=1.6, label=f"{name}: {count}"))
-    axes.legend(
-        handles=handles,
-        loc="lower right",
-        fontsize=7.5,
-        framealpha=0.78,
-        facecolor="#4a3d38",
-        edgecolor="none",
-        labelcolor="#ffffff",
-        borderpad=0.7,
-    ).set_zorder(30)
-
-
-def _costmap_panel(
-    figure: Figure,
-    box: tuple[float, float, float, float],
-    planner: CandidatePlanner,
-    pose: tuple[float, float, float],
-    goal: tuple[float, float],
-) -> None:
-    left, bottom, width, height = box
-    axes = figure.add_axes((left, bottom + 0.075, width, height - 0.075))
-    bar_axes = figure.add_axes((left, bottom + 0.005, width, 0.014))
+def _costmap_panel(axes: Axes, planner: CandidatePlanner, pose: Pose, goal: Point) -> Any:
+    """Cost per metre with contours of cost-to-go; returns the image."""
     costs = planner.costmap()
     cost, to_go = np.asarray(costs["cost_per_m"]), np.asarray(costs["cost_to_go"])
-    res, (x, y) = float(costs["resolution_m"]), costs["origin_m"]
-    ny, nx = cost.shape
+    res, (x, y), (ny, nx) = float(costs["resolution_m"]), costs["origin_m"], cost.shape
     extent = (x - res / 2, x + (nx - 0.5) * res, y - res / 2, y + (ny - 0.5) * res)
     extra = costs.get("extra_per_m")
     shown = cost if extra is None or not np.size(extra) else cost + np.asarray(extra)
-    finite = shown[np.isfinite(shown)]
-    style.map_axes(axes)
-    axes.set_facecolor("#2b2422")
-    image = axes.imshow(
-        np.where(np.isfinite(shown), shown, np.nan),
-        origin="lower",
-        extent=extent,
-        cmap="YlOrBr",
-        vmin=1.0,
-        vmax=float(np.percentile(finite, 99)) if finite.size else 2.0,
-        interpolation="nearest",
-    )
-    reachable = to_go[np.isfinite(to_go)]
+    finite, reachable = shown[np.isfinite(shown)], to_go[np.isfinite(to_go)]
+    style.map_axes(axes, style.INK)
+    most = float(np.percentile(finite, 99)) if finite.size else 2.0
+    place: dict[str, Any] = {"origin": "lower", "extent": extent}
+    image = axes.imshow(shown, cmap="YlOrBr", vmin=1.0, vmax=most, interpolation="nearest", **place)
     if reachable.size and reachable.max() > reachable.min():
         levels = np.linspace(reachable.min(), np.percentile(reachable, 99), 14)[1:]
-        xs, ys = x + res * np.arange(nx), y + res * np.arange(ny)
-        axes.contour(
-            xs,
-            ys,
-            np.where(np.isfinite(to_go), to_go, np.nan),
-            levels=levels,
-            colors="#3b4a8c",
-            linewidths=0.7,
-            alpha=0.9,
-        )
-    axes.plot([pose[0]], [pose[1]], "o", color="#ffffff", markeredgecolor=style.INK, markersize=5)
-    inside = extent[0] < goal[0] < extent[1] and extent[2] < goal[1] < extent[3]
-    if inside:
-        axes.plot(
-            [goal[0]], [goal[1]], "*", color=style.GOAL, markeredgecolor=style.INK, markersize=11
-        )
-    axes.set_xlim(extent[0], extent[1])
-    axes.set_ylim(extent[2], extent[3])
+        look: dict[str, Any] = {"colors": "#3b4a8c", "linewidths": 0.7, "alpha": 0.9}
+        axes.contour(to_go, levels=levels, **place, **look)
+    axes.plot(*pose[:2], "o", color="#ffffff", mec=style.INK, ms=5)
+    axes.plot(*goal, "*", color=style.GOAL, mec=style.INK, ms=11)
+    axes.axis(extent)
     style.panel_title(axes, "Costmap and cost-to-go")
     axes.set_anchor("W")
-    style.colour_bar(figure, image, bar_axes, "cost per metre; black is closed")
+    return image
 
 
 def _ranking_panel(axes: Axes, costs: Any, verdicts: Any) -> None:
@@ -262,19 +196,11 @@ def _ranking_panel(axes: Axes, costs: Any, verdicts: Any) -> None:
     ranks = np.arange(1, len(order) + 1)
     style.panel_title(axes, "Ranked candidates", "cost by rank")
     axes.plot(ranks, costs[order], color="#b9aea8", linewidth=1.4)
-    for verdict, colour, size in ((_FAILED, style.BAD, 9), (_PASSED, style.GOOD, 46)):
+    looks = ((FAILED, style.BAD, 9, "none"), (PASSED, style.GOOD, 46, style.INK))
+    for verdict, colour, size, edge in looks:
         hit = verdicts[order] == verdict
-        axes.scatter(
-            ranks[hit],
-            costs[order][hit],
-            s=size,
-            color=colour,
-            zorder=3,
-            edgecolors="none" if verdict == _FAILED else style.INK,
-            linewidths=0.8,
-        )
+        look: dict[str, Any] = {"edgecolors": edge, "linewidths": 0.8, "zorder": 3}
+        axes.scatter(ranks[hit], costs[order][hit], s=size, color=colour, **look)
     axes.set_xscale("log")
     axes.set_xlim(0.8, max(len(order), 2) * 1.2)
-    axes.set_xlabel(
-        "rank (ACE goes down the list until a path passes)", fontsize=7.5, color=style.SOFT_INK
-    )
+    axes.set_xlabel("rank (ACE goes down the list until a path passes)")

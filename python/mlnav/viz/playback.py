@@ -1,4 +1,4 @@
-"""A run played back: the rover's posture at every recorded state and between them."""
+"""A run played back: the rover's posture at recorded states and between them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from mlnav.sim.records import CycleRecord
 from mlnav.sim.urdf import STEERS, WHEELS
 from mlnav.sim.world import PHASES, KinematicWorld
 from mlnav.terrain import Terrain
+from mlnav.viz.rover import placed
 
 F64 = NDArray[np.float64]
 
 _TURN_M_PER_RAD = 1.1
-"""A turn in place takes the time of this way, about that of a corner wheel."""
+"""A turn in place counts as this distance, about what a corner wheel rolls."""
 
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """Where a rover is and how its parts stand.
+    """Pose, attitude and joint angles of a rover.
 
     Attributes:
         pose: x, y [m], heading [rad].
-        state: numbers of `linkage.STATE`.
+        state: values of `linkage.STATE` by name.
         steer_rad: of the steered wheels in the order of `urdf.STEERS`, left positive.
         spin_rad: of the wheels in the order of `urdf.WHEELS`, forward positive.
     """
@@ -57,7 +58,7 @@ class Posture:
         return np.asarray(turn @ roll @ nose_up)
 
     def point(self, on_body: ArrayLike) -> F64:
-        """A point of the body (forward, left, up in the rover frame) in the world frame."""
+        """World frame of a point on the body, given as forward, left, up in the rover frame."""
         origin = np.array([self.pose[0], self.pose[1], self.origin_z_m])
         return np.asarray(self.rotation @ np.asarray(on_body, np.float64) + origin)
 
@@ -76,10 +77,9 @@ class Posture:
 
 
 class Playback:
-    """A growing row of postures, from the start to the last state of the last cycle added.
+    """Postures from the start to the last state of the last cycle added.
 
-    States that are not finite are left out. Wheels are steered as recorded and turn with the way
-    that they go.
+    States that are not finite are left out. Wheels are steered as recorded and roll without slip.
 
     Attributes:
         poses: (n, 3), headings unwrapped.
@@ -87,21 +87,19 @@ class Playback:
         steer_rad: (n, 4).
         spin_rad: (n, 6).
         cycle: (n,) index of the cycle that led there; -1 at the start.
-        driven_m: (n,) way driven so far.
-        way_m: (n,) likewise, turns in place counted as a way.
+        driven_m: (n,) distance driven so far.
+        way_m: (n,) likewise, with turns in place counted as a distance.
     """
 
     def __init__(self, terrain: Terrain, config: Config, start: Pose) -> None:
         model = config.rover_model()
         self._wheels = model.wheel_plan()
         self._radius_m = model.geometry.wheel_radius_m
-        corners = np.abs(self._wheels[:, 0]) > 0.0
-        self._corners = np.flatnonzero(corners)
+        self._corners = np.flatnonzero(self._wheels[:, 0])
         placed = KinematicWorld(terrain, model).place(start)
         state = np.array([float(placed.columns[name][0]) for name in STATE])
         if not np.isfinite(state).all():
-            height = float(terrain.height(start[0], start[1]))
-            state = np.array([0.0] * 5 + [height if math.isfinite(height) else 0.0])
+            state = np.array([0.0] * 5 + [np.nan_to_num(terrain.height(start[0], start[1]))])
         self.poses: F64 = np.array([start], np.float64)
         self.states: F64 = state[None, :]
         self.steer_rad: F64 = np.zeros((1, len(STEERS)))
@@ -114,7 +112,7 @@ class Playback:
     def of(
         cls, terrain: Terrain, config: Config, start: Pose, cycles: Iterable[CycleRecord]
     ) -> Playback:
-        """Of a whole run."""
+        """The playback of a whole run."""
         playback = cls(terrain, config, start)
         for record in cycles:
             playback.add(record)
@@ -124,7 +122,7 @@ class Playback:
         return len(self.poses)
 
     def add(self, record: CycleRecord) -> None:
-        """Go on with the states of a further cycle."""
+        """Append the states of a further cycle."""
         if not len(record.states):
             return
         states = np.column_stack([record.states.columns[name] for name in STATE])
@@ -162,13 +160,13 @@ class Playback:
         )
 
     def at(self, way_m: float) -> Posture:
-        """Between recorded states, at a way from the start."""
-        return self._posture(
-            *(
-                np.array([np.interp(way_m, self.way_m, column) for column in table.T])
-                for table in (self.poses, self.states, self.steer_rad, self.spin_rad)
-            )
-        )
+        """At a distance `way_m` from the start, between recorded states."""
+        tables = (self.poses, self.states, self.steer_rad, self.spin_rad)
+        return self._posture(*(self.between(table, way_m) for table in tables))
+
+    def between(self, table: F64, way_m: float) -> F64:
+        """(k,) interpolation of an (n, k) table over `way_m`."""
+        return np.array([np.interp(way_m, self.way_m, column) for column in table.T])
 
     @staticmethod
     def _posture(pose: F64, state: F64, steer: F64, spin: F64) -> Posture:
@@ -182,19 +180,15 @@ class Playback:
     @property
     def tilt_rad(self) -> F64:
         """(n,) of the body's up axis against the vertical."""
-        roll, pitch = (
-            self.states[:, STATE.index("roll_rad")],
-            self.states[:, STATE.index("pitch_rad")],
-        )
+        roll, pitch = (self.states[:, STATE.index(name)] for name in ("roll_rad", "pitch_rad"))
         return np.asarray(np.arccos(np.clip(np.cos(roll) * np.cos(pitch), -1.0, 1.0)))
 
 
 def in_truth(record: CycleRecord, poses: F64) -> F64:
-    """(n, 3) poses that a cycle planned, in the frame it believed in, where they truly are."""
-    if record.pose == record.estimated_pose:
+    """(n, 3) poses planned in a cycle's estimated frame, where they truly are."""
+    true, estimated = record.pose, record.estimated_pose
+    if true == estimated:
         return poses
-    turned = record.pose[2] - record.estimated_pose[2]
-    c, s = math.cos(turned), math.sin(turned)
-    x, y = poses[:, 0] - record.estimated_pose[0], poses[:, 1] - record.estimated_pose[1]
-    return np.column_stack([record.pose[0] + c * x - s * y, record.pose[1] + s * x + c * y,
-                            poses[:, 2] + turned])  # fmt: skip
+    turned = true[2] - estimated[2]
+    points = placed(poses[:, :2] - estimated[:2], (*true[:2], turned))
+    return np.column_stack([points, poses[:, 2] + turned])

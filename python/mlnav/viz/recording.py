@@ -1,7 +1,7 @@
-"""A run as a Rerun recording (extra `viz`), written as it goes: what was seen, planned and driven.
+"""A run as a Rerun recording (extra `viz`): what was seen, planned and driven, written as it runs.
 
-Time runs along two lines: `cycle`, and `way_mm`, the way driven in millimetres with turns in place
-counted as a way. What a cycle saw and planned stands at the way where it began.
+There are two timelines: `cycle`, and `way_mm`, the distance driven in millimetres with turns in
+place counted as a distance. What a cycle saw and planned is logged at the distance where it began.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from mlnav.viz import style
 from mlnav.viz.film import needs
 from mlnav.viz.ground import Mesh, ground_colours, ground_mesh
 from mlnav.viz.model import Link, RoverParts, joined
+from mlnav.viz.plan import FAILED, NOT_RANKED, NOT_TRIED, NOTHING_RANKED
 from mlnav.viz.playback import Playback, in_truth
 from mlnav.viz.scene import ring
 
@@ -38,15 +39,13 @@ F64 = NDArray[np.float64]
 _GROUND_VERTICES, _TEXTURE_PX = 60_000, 1280
 _LOCAL_VERTICES = 6_000
 _ABOVE_M = 0.06
-"""Lines and risk are drawn this much above the ground."""
+"""Height of lines and risk above the terrain."""
 
-_VERDICTS = {  # entity: number of `path_verdicts`, colour, points of a line
-    "failed": (2, "#d62455d0", 24),
-    "not_tried": (0, "#ffffff50", 7),
-    "not_ranked": (3, "#1c161440", 7),
+_VERDICTS = {  # entity: verdict, colour, points of a line
+    "failed": (FAILED, "#d62455d0", 24),
+    "not_tried": (NOT_TRIED, "#ffffff50", 7),
+    "not_ranked": (NOT_RANKED, "#1c161440", 7),
 }
-_NOTHING_RANKED = ("start_unsafe", "goal_reached")
-"""Outcomes of cycles that end before there are candidates."""
 _SERIES = {  # entity under telemetry/: name, colour
     "evaluations/ace": ("ACE evaluations", "#e0622b"),
     "evaluations/floor": ("floor", "#19a39b"),
@@ -62,13 +61,13 @@ _SERIES = {  # entity under telemetry/: name, colour
 class Recording:
     """Writes a recording; an observer of `traverse`.
 
-    The file can be read at any time: each cycle is on the disk's side when its call returns.
+    The file can be read at any time: each cycle is flushed when its call returns.
 
     Args:
         path: of the `.rrd` file.
-        terrain: the ground.
+        terrain: that the run drives on.
         config: of the run.
-        start: where the rover is put down.
+        start: x, y [m], heading [rad].
         goal: x, y [m].
 
     Raises:
@@ -111,12 +110,12 @@ class Recording:
         self.close()
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         self._stream.flush()
         self._stream.disconnect()
 
     def __call__(self, record: CycleRecord, navigator: Navigator, cycle: Cycle) -> None:
-        """Add a cycle that is over."""
+        """Add a finished cycle."""
         self._now(record.cycle, float(self._playback.way_m[-1]))
         self._log_sight(record, cycle)
         self._log_plan(record, navigator)
@@ -133,16 +132,15 @@ class Recording:
         self._stream.flush()
 
     def finish(self, result: TraverseResult) -> None:
-        """Add how the run ended."""
+        """Add the outcome of the run."""
         self._now(max(self._cycles - 1, 0), float(self._playback.way_m[-1]))
-        text = f"{result.outcome}: {OUTCOMES.get(result.outcome, '')}"
-        if result.faults:
-            text += f" ({', '.join(result.faults)})"
+        faults = f" ({', '.join(result.faults)})" if result.faults else ""
+        text = f"{result.outcome}: {OUTCOMES.get(result.outcome, '')}{faults}"
         text += f"; {result.driven_m:.1f} m driven in {len(result.cycles)} cycles"
         self._say(text, "INFO" if result.success else "ERROR")
         self._stream.flush()
 
-    # -------------------------------------------------------------------------------- what stays
+    # ------------------------------------------------------------------------------------ static
 
     def _log_ground(self) -> None:
         terrain = self._terrain
@@ -151,50 +149,37 @@ class Recording:
         texture.thumbnail((_TEXTURE_PX, _TEXTURE_PX))
         x_min, x_max, y_min, y_max = terrain.extent_m
         at = (mesh.vertices[:, :2] - (x_min, y_min)) / (x_max - x_min, y_max - y_min)
-        self._static(
-            "ground",
-            self._rr.Mesh3D(
-                vertex_positions=mesh.vertices,
-                triangle_indices=mesh.triangles,
-                vertex_texcoords=at.astype(np.float32),
-                albedo_texture=np.asarray(texture),
-            ),
-        )
+        look = {"vertex_texcoords": at.astype(np.float32), "albedo_texture": np.asarray(texture)}
+        self._static("ground", self._mesh(mesh.vertices, mesh.triangles, **look))
         self._static("/", self._rr.ViewCoordinates.RIGHT_HAND_Z_UP)
 
     def _log_rover(self) -> None:
         for link in self._parts.links:
             vertices, normals, triangles = joined(link.shapes)
-            colours = [
-                np.tile(np.round(255.0 * np.array(shape.colour)), (len(shape.triangles[0]), 1))
-                for shape in link.shapes
-            ]
-            self._static(
-                self._links[link.name],
-                self._rr.Mesh3D(
-                    vertex_positions=vertices.astype(np.float32),
-                    vertex_normals=normals.astype(np.float32),
-                    triangle_indices=triangles,
-                    vertex_colors=np.concatenate(colours).astype(np.uint8),
-                ),
-            )
+            counts = [len(shape.triangles[0]) for shape in link.shapes]
+            colours = np.repeat([shape.colour for shape in link.shapes], counts, axis=0)
+            look = {
+                "vertex_normals": normals.astype(np.float32),
+                "vertex_colors": np.round(255.0 * colours).astype(np.uint8),
+            }
+            mesh = self._mesh(vertices.astype(np.float32), triangles, **look)
+            self._static(self._links[link.name], mesh)
 
     def _log_ends(self, start: Pose, goal: tuple[float, float]) -> None:
-        rr, radius_m = self._rr, self._config.traverse.goal_tolerance_m
-        circle = self._laid(ring(goal, radius_m))
+        circle = self._laid(ring(goal, self._config.traverse.goal_tolerance_m))
         foot = circle.mean(axis=0)
-        strips = [circle, np.array([foot, np.add(foot, (0.0, 0.0, 2.2))])]
-        self._static("goal", rr.LineStrips3D(strips, colors=_rgba(style.GOAL), radii=0.05))
-        self._static("start", rr.Points3D(self._laid(np.array([start[:2]])), radii=0.15,
-                                          colors=_rgba(style.START)))  # fmt: skip
+        pole = np.array([foot, np.add(foot, (0.0, 0.0, 2.2))])
+        self._static("goal", self._strips([circle, pole], style.GOAL, 0.05))
+        point = self._laid(np.array([start[:2]]))
+        self._static("start", self._rr.Points3D(point, radii=0.15, colors=_rgba(style.START)))
         zones = [self._laid(np.array([*p, p[0]])) for p in self._config.keep_out]
         if zones:
-            self._static("keep_out", rr.LineStrips3D(zones, colors=_rgba(style.BAD), radii=0.06))
+            self._static("keep_out", self._strips(zones, style.BAD, 0.06))
 
-    # -------------------------------------------------------------------------------- what moves
+    # ------------------------------------------------------------------------------------ motion
 
     def _send_states(self, first: int) -> None:
-        """Transforms and attitude of the states from an index on."""
+        """Transforms and attitude of the states from index `first` on."""
         playback, rr = self._playback, self._rr
         count = len(playback) - first
         if not count:
@@ -202,7 +187,7 @@ class Recording:
         postures = [playback.posture(i) for i in range(first, len(playback))]
         index = [
             rr.TimeColumn("cycle", sequence=np.maximum(playback.cycle[first:], 0)),
-            rr.TimeColumn("way_mm", sequence=_mm(playback.way_m[first:])),
+            rr.TimeColumn("way_mm", sequence=np.round(1000.0 * playback.way_m[first:]).astype(int)),
         ]
         for link in self._parts.links:
             if link.parent is None:
@@ -211,10 +196,8 @@ class Recording:
             else:
                 turned = np.array([link.turned(p.joints_rad[link.name]) for p in postures])
                 at = np.tile(link.at_m, (count, 1))
-            quaternions = Rotation.from_matrix(turned).as_quat().astype(np.float32)
-            columns = rr.Transform3D.columns(
-                translation=at.astype(np.float32), quaternion=quaternions
-            )
+            turns = Rotation.from_matrix(turned).as_quat().astype(np.float32)
+            columns = rr.Transform3D.columns(translation=at.astype(np.float32), quaternion=turns)
             self._stream.send_columns(self._links[link.name], index, columns)
         angles = {"tilt": playback.tilt_rad[first:]}
         for joint in ("bogie_left", "bogie_right", "differential"):
@@ -225,40 +208,29 @@ class Recording:
 
     def _log_track(self) -> None:
         line = self._laid(self._playback.poses[:, :2])
-        self._log("track", self._rr.LineStrips3D([line], colors=_rgba("#3a2016"), radii=0.05))
+        self._log("track", self._strips([line], "#3a2016", 0.05))
 
-    # ------------------------------------------------------------------- what a cycle made of it
+    # ------------------------------------------------------------------------------------ cycles
 
     def _log_sight(self, record: CycleRecord, cycle: Cycle) -> None:
-        rr, local, risk = self._rr, cycle.local_map, cycle.risk
+        """The local map coloured by height, and risk over it."""
+        local, risk = cycle.local_map, cycle.risk
         seen = _mesh_of(local)
-        self._log(
-            "local_map",
-            rr.Clear(recursive=False)
-            if seen is None
-            else rr.Mesh3D(
-                vertex_positions=_moved(record, seen.vertices),
-                triangle_indices=seen.triangles,
-                vertex_colors=_by_height(seen.vertices[:, 2]),
-            ),
-        )
-        priced = None if risk is None else _risk_mesh(risk, local)
-        if priced is None:
-            self._log("risk", rr.Clear(recursive=False))
-            return
-        mesh, values = priced
-        self._log(
-            "risk",
-            rr.Mesh3D(
-                vertex_positions=_moved(record, mesh.vertices),
-                triangle_indices=mesh.triangles,
-                vertex_colors=np.round(255 * style.SHARE(1.0 - values)[:, :3]).astype(np.uint8),
-            ),
-        )
+        meshes = {
+            "local_map": None if seen is None else (seen, _by_height(seen.vertices[:, 2])),
+            "risk": None if risk is None else _risk_mesh(risk, local),
+        }
+        for entity, drawn in meshes.items():
+            if drawn is None:
+                self._log(entity, self._rr.Clear(recursive=False))
+            else:
+                vertices = _moved(record, drawn[0].vertices)
+                colours = np.round(255.0 * drawn[1][:, :3]).astype(np.uint8)
+                self._log(entity, self._mesh(vertices, drawn[0].triangles, vertex_colors=colours))
 
     def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
-        rr, planner = self._rr, with_candidates(navigator.planner)
-        if record.outcome in _NOTHING_RANKED:
+        planner = with_candidates(navigator.planner)
+        if record.outcome in NOTHING_RANKED:
             planner = None
         verdicts = np.empty(0, np.uint8) if planner is None else planner.path_verdicts()
         for name, (verdict, colour, points) in _VERDICTS.items():
@@ -267,11 +239,9 @@ class Recording:
             poses = np.concatenate(paths) if paths else np.empty((0, 3))
             ends = np.cumsum([len(path) for path in paths])[:-1]
             lines = np.split(self._laid(in_truth(record, poses)[:, :2]), ends) if paths else []
-            strips = rr.LineStrips3D(lines, colors=_rgba(colour), radii=0.012)
-            self._log(f"plan/candidates/{name}", strips)
+            self._log(f"plan/candidates/{name}", self._strips(lines, colour, 0.012))
         path = self._laid(in_truth(record, record.path)[:, :2])
-        chosen = [path] if len(path) > 1 else []
-        self._log("plan/chosen", rr.LineStrips3D(chosen, colors=_rgba(style.CHOSEN), radii=0.05))
+        self._log("plan/chosen", self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05))
 
     def _log_words(self, record: CycleRecord) -> None:
         text = (
@@ -290,7 +260,7 @@ class Recording:
         if record.clearance_min_m is not None:
             self._scalar("clearance/clearance_m", record.clearance_min_m)
 
-    # ------------------------------------------------------------------------------------ details
+    # ----------------------------------------------------------------------------------- details
 
     def _now(self, cycle: int, way_m: float) -> None:
         self._stream.set_time("cycle", sequence=cycle)
@@ -308,8 +278,14 @@ class Recording:
     def _say(self, text: str, level: str) -> None:
         self._log("log", self._rr.TextLog(text, level=level))
 
+    def _mesh(self, vertices: Any, triangles: Any, **look: Any) -> Any:
+        return self._rr.Mesh3D(vertex_positions=vertices, triangle_indices=triangles, **look)
+
+    def _strips(self, lines: Sequence[F64], colour: str, radius_m: float) -> Any:
+        return self._rr.LineStrips3D(lines, colors=_rgba(colour), radii=radius_m)
+
     def _laid(self, xy: F64) -> F64:
-        """(n, 3) points just above the ground; where there is none, as high as the rover."""
+        """(n, 3) points just above the terrain, at the rover's height where it is unknown."""
         z = self._terrain.height(xy[:, 0], xy[:, 1])
         stands_m = float(self._playback.states[-1, -1])
         return np.column_stack([xy, np.nan_to_num(z, nan=stands_m) + _ABOVE_M])
@@ -324,17 +300,13 @@ def _paths(links: Sequence[Link]) -> dict[str, str]:
     return paths
 
 
-def _mm(way_m: F64) -> NDArray[np.int64]:
-    return np.asarray(np.round(1000.0 * way_m), np.int64)
-
-
 def _rgba(colour: str) -> tuple[int, ...]:
     opacity = int(colour[7:9], 16) if len(colour) == 9 else 255
     return (*(round(255 * v) for v in to_rgb(colour[:7])), opacity)
 
 
 def _thinned(poses: F64, points: int) -> F64:
-    """At most so many poses of a path, its turn in place left out, first and last kept."""
+    """At most `points` poses of a path without its turn in place, first and last kept."""
     moving = np.flatnonzero((poses[:, :2] != poses[0, :2]).any(axis=1))
     poses = poses[moving[0] - 1 :] if moving.size else poses[-1:]
     kept = np.unique(np.linspace(0, len(poses) - 1, points).round().astype(int))
@@ -342,7 +314,7 @@ def _thinned(poses: F64, points: int) -> F64:
 
 
 def _mesh_of(local: HeightMap) -> Mesh | None:
-    """A coarse mesh of what is known of a local map."""
+    """A coarse mesh of the known part of a local map."""
     if not np.isfinite(local.z).any():
         return None
     mesh = ground_mesh(
@@ -352,7 +324,7 @@ def _mesh_of(local: HeightMap) -> Mesh | None:
 
 
 def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
-    """The worst risk over headings, laid over the local map, and its value at each vertex."""
+    """The worst risk over headings, laid over the local map, and the colour of each vertex."""
     worst = np.where(np.isfinite(risk.p), risk.p, -1.0).max(axis=0)  # -1: nothing is known
     step = max(1, math.ceil(math.sqrt(worst.size / _LOCAL_VERTICES)))
     rows, columns = (n // step for n in worst.shape)
@@ -371,51 +343,50 @@ def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
         return None
     column = np.round((mesh.vertices[:, 0] - x0) / size_m).astype(int)
     row = np.round((mesh.vertices[:, 1] - y0) / size_m).astype(int)
-    return mesh, np.asarray(values[row, column], np.float64)
+    return mesh, np.asarray(style.SHARE(1.0 - np.asarray(values[row, column], np.float64)))
 
 
 def _moved(record: CycleRecord, vertices: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Places in the frame that a cycle believed in, where they truly are."""
+    """(n, 3) places in a cycle's estimated frame, where they truly are."""
     poses = np.column_stack([vertices[:, :2], np.zeros(len(vertices))])
     z = vertices[:, 2] - record.estimated_z_error_m
     return np.column_stack([in_truth(record, poses)[:, :2], z]).astype(np.float32)
 
 
-def _by_height(z: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _by_height(z: NDArray[np.float32]) -> F64:
     low, high = np.percentile(z, [1.0, 99.0])
     share = np.clip((z - low) / max(float(high - low), 0.5), 0.0, 1.0)
-    return np.asarray(np.round(255.0 * style.ELEVATION(share)[:, :3]), np.uint8)
+    return np.asarray(style.ELEVATION(share))
 
 
 def _blueprint() -> Any:
     import rerun.blueprint as rrb
 
-    def curves(name: str, group: str) -> Any:
-        return rrb.TimeSeriesView(origin=f"/telemetry/{group}", name=name)
+    def scene(name: str, *contents: str) -> Any:
+        return rrb.Spatial3DView(
+            name=name,
+            contents=[f"/{entity}" for entity in contents],
+            eye_controls=rrb.EyeControls3D(tracking_entity="/rover/body"),
+            line_grid=False,
+        )
 
-    traverse = rrb.Spatial3DView(
-        name="Traverse",
-        contents=["/ground", "/rover/**", "/goal", "/start", "/keep_out", "/track", "/plan/chosen"],
-        eye_controls=rrb.EyeControls3D(tracking_entity="/rover/body"),
-        line_grid=False,
+    traverse = scene(
+        "Traverse", "ground", "rover/**", "goal", "start", "keep_out", "track", "plan/chosen"
     )
-    planned = rrb.Spatial3DView(
-        name="Seen and planned",
-        contents=["/local_map", "/risk", "/plan/**", "/rover/**", "/goal"],
-        eye_controls=rrb.EyeControls3D(tracking_entity="/rover/body"),
-        line_grid=False,
-    )
+    planned = scene("Seen and planned", "local_map", "risk", "plan/**", "rover/**", "goal")
+    curves = {
+        "ACE evaluations": "evaluations",
+        "Attitude": "attitude",
+        "Clearance": "clearance",
+        "Position error": "localization",
+    }
     telemetry = rrb.Tabs(
-        curves("ACE evaluations", "evaluations"),
-        curves("Attitude", "attitude"),
-        curves("Clearance", "clearance"),
-        curves("Position error", "localization"),
+        *(rrb.TimeSeriesView(origin=f"/telemetry/{g}", name=name) for name, g in curves.items())
     )
+    log = rrb.TextLogView(origin="/log", name="Log")
     return rrb.Blueprint(
         rrb.Horizontal(
-            rrb.Vertical(
-                traverse, rrb.TextLogView(origin="/log", name="Log"), row_shares=[4.0, 1.0]
-            ),
+            rrb.Vertical(traverse, log, row_shares=[4.0, 1.0]),
             rrb.Vertical(planned, telemetry, row_shares=[3.0, 2.0]),
             column_shares=[3.0, 2.0],
         ),

@@ -11,47 +11,47 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from mlnav.terrain import Terrain
-from mlnav.viz.style import ELEVATION
+from mlnav.viz.style import ELEVATION, map_axes
 
 Array = NDArray[Any]
+Bounds = tuple[float, float, float, float]
+"""x_min, x_max, y_min, y_max [m]."""
 
-# (azimuth from +x counter-clockwise, elevation, weight): a key light from the upper left and two
-# weak ones, so that slopes away from it keep their shape.
-_LIGHTS = ((135.0, 35.0, 0.72), (225.0, 50.0, 0.14), (45.0, 50.0, 0.14))
+SUN_DEG = (135.0, 35.0)
+"""Azimuth from +x counter-clockwise, and elevation: from the upper left of a map."""
+_LIGHTS = ((SUN_DEG, 0.72), ((225.0, 50.0), 0.14), ((45.0, 50.0), 0.14))
+"""Directions and weights; two weak lights, so that slopes away from the sun keep their shape."""
 
 
 def filled(z: Array) -> Array:
-    """Heights in float64 with unknown cells taken from the nearest known one."""
+    """Heights in float64; unknown cells take the height of the nearest known one."""
     unknown = ~np.isfinite(z)
     heights = z.astype(np.float64)
     if unknown.any() and not unknown.all():
-        nearest = ndimage.distance_transform_edt(
-            unknown, return_distances=False, return_indices=True
-        )
+        _, nearest = ndimage.distance_transform_edt(unknown, return_indices=True)
         heights = heights[tuple(nearest)]
     return heights
 
 
-def slope(z: Array, resolution_m: float) -> tuple[Array, Array]:
-    """Rise over run along x and y; one cell is enough: a map of one row is level across."""
-    heights = filled(z)
-    dy = np.gradient(heights, resolution_m, axis=0) if z.shape[0] > 1 else np.zeros(z.shape)
-    dx = np.gradient(heights, resolution_m, axis=1) if z.shape[1] > 1 else np.zeros(z.shape)
-    return dx, dy
+def direction(azimuth_deg: float, elevation_deg: float) -> Array:
+    """(3,) unit vector; azimuth from +x counter-clockwise."""
+    a, e = math.radians(azimuth_deg), math.radians(elevation_deg)
+    return np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
 
 
 def hillshade(z: Array, resolution_m: float) -> Array:
     """Brightness in [0, 1] of a matt surface; level ground is about 0.6."""
-    dx, dy = slope(z, resolution_m)
+    heights = filled(z)
+    dy, dx = (  # a map of one row is level across
+        np.gradient(heights, resolution_m, axis=i) if n > 1 else np.zeros(z.shape)
+        for i, n in enumerate(z.shape)
+    )
     norm = np.sqrt(dx * dx + dy * dy + 1.0)
     light = np.zeros(z.shape)
-    for azimuth, elevation, weight in _LIGHTS:
-        a, e = math.radians(azimuth), math.radians(elevation)
-        toward = (math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e))
-        cosine = (-dx * toward[0] - dy * toward[1] + toward[2]) / norm
-        light += weight * np.clip(cosine, 0.0, None)
-    # Hollows get less of the sky than tops: a little darkness below the local mean.
-    heights = filled(z)
+    for place_deg, weight in _LIGHTS:
+        x, y, up = direction(*place_deg)
+        light += weight * np.clip((-dx * x - dy * y + up) / norm, 0.0, None)
+    # Hollows see less of the sky than tops: a little darkness below the local mean.
     hollow = heights - ndimage.gaussian_filter(heights, max(0.6 / resolution_m, 1.0))
     light += 0.14 * np.tanh(hollow / 0.25)
     # Gentle ground gets more contrast, rough ground keeps its own.
@@ -61,42 +61,63 @@ def hillshade(z: Array, resolution_m: float) -> Array:
     return shade
 
 
+def lit_colours(
+    z: Array, resolution_m: float, span_m: float, darkest: float, share: float
+) -> Array:
+    """(ny, nx, 3) tint by height, lit; it may exceed 1.
+
+    Args:
+        z: (ny, nx) heights.
+        resolution_m: of the grid.
+        span_m: heights that span less than this do not take the whole scale.
+        darkest: place on the scale of colours of the lowest ground.
+        share: of the scale that heights take.
+    """
+    trend = ndimage.gaussian_filter(filled(z), max(0.2 / resolution_m, 0.5))
+    low, high = np.percentile(trend, [1.0, 99.0])
+    height = np.clip((trend - low) / max(high - low, span_m), 0.0, 1.0)
+    light = (0.28 + 1.12 * hillshade(z, resolution_m))[..., None]
+    return np.asarray(ELEVATION(height * share + darkest)[..., :3] * light)
+
+
 def relief_image(z: Array, resolution_m: float) -> Array:
     """(ny, nx, 4) RGBA: tint by height, lit; unknown cells transparent."""
-    heights = filled(z)
-    trend = ndimage.gaussian_filter(heights, max(0.2 / resolution_m, 0.5))
-    low, high = np.percentile(trend, [1.0, 99.0])
-    span = max(high - low, 0.5)
-    image = ELEVATION(np.clip((trend - low) / span, 0.0, 1.0) * 0.80 + 0.12)
-    shade = hillshade(z, resolution_m)
-    image[..., :3] = np.clip(image[..., :3] * (0.28 + 1.12 * shade)[..., None], 0.0, 1.0)
-    image[..., 3] = np.isfinite(z)
-    return np.asarray(image)
+    colours = np.clip(lit_colours(z, resolution_m, 0.5, 0.12, 0.80), 0.0, 1.0)
+    return np.dstack([colours, np.isfinite(z)])
 
 
-def draw_relief(axes: Axes, terrain: Terrain, *, faded: float = 0.0) -> None:
-    """The terrain under a map; `faded` towards grey by that share."""
+def draw_ground(
+    axes: Axes,
+    terrain: Terrain,
+    bounds: Bounds | None = None,
+    *,
+    faded: float = 0.0,
+    margin_m: float = 1.0,
+) -> Terrain:
+    """Axes of a map with shaded relief; returns the terrain that is drawn.
+
+    Args:
+        axes: to draw into.
+        terrain: to draw.
+        bounds: of the map; by default all of the terrain.
+        faded: towards grey by this share.
+        margin_m: terrain beyond the bounds that counts for its shades.
+    """
+    if bounds is not None:
+        (x_min, x_max, y_min, y_max), m = bounds, margin_m
+        terrain = terrain.crop(x_min - m, x_max + m, y_min - m, y_max + m)
+    map_axes(axes)
     image = relief_image(terrain.z, terrain.resolution_m)
     if faded:
         grey = image[..., :3].mean(axis=-1, keepdims=True)
         image[..., :3] = (1 - faded) * image[..., :3] + faded * (0.25 + 0.75 * grey)
-    x_min, x_max, y_min, y_max = terrain.extent_m
-    axes.imshow(
-        image,
-        origin="lower",
-        extent=(x_min, x_max, y_min, y_max),
-        interpolation="bilinear",
-        zorder=0,
-    )
+    axes.imshow(image, origin="lower", extent=terrain.extent_m, interpolation="bilinear", zorder=0)
+    axes.axis(bounds or terrain.extent_m)
+    return terrain
 
 
-def window(
-    terrain: Terrain, points: Array, margin_m: float, aspect: float = 1.0
-) -> tuple[float, float, float, float]:
-    """Bounds (x_min, x_max, y_min, y_max) around points, of a given width over height.
-
-    Shifted to lie on the map as far as it fits.
-    """
+def window(terrain: Terrain, points: Array, margin_m: float, aspect: float = 1.0) -> Bounds:
+    """Bounds around (n, 2) points with a given width over height, moved onto the map if it fits."""
     low, high = points.min(axis=0) - margin_m, points.max(axis=0) + margin_m
     width, height = high - low
     width, height = max(width, height * aspect), max(height, width / aspect)

@@ -1,8 +1,8 @@
-"""A scene in three dimensions: ground, rover and marks, and pictures of it.
+"""A 3D scene of terrain, rover and marks, and pictures of it.
 
-PyBullet's software renderer (extra `viz`) finds what is seen at each pixel and how far away, and
-lights the rover; the ground's colours, the rover's shadow, haze and sky come from here. The scene
-has a client of its own, in which nothing moves by itself: pictures change no physics.
+PyBullet's software renderer (extra `viz`) gives the body and the depth at each pixel and lights the
+rover; terrain colours, the rover's shadow, haze and sky are added here. The scene has its own
+PyBullet client, so pictures do not touch the physics of a world.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from mlnav.sim.bullet_rig import import_pybullet
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.camera import Camera
-from mlnav.viz.ground import Bounds, GroundColours, ground_tiles, sun
+from mlnav.viz.ground import GroundColours, ground_tiles, sun
 from mlnav.viz.model import RoverParts, Shape, joined
 from mlnav.viz.playback import Posture
-from mlnav.viz.relief import filled
+from mlnav.viz.relief import Bounds, filled
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -42,40 +42,40 @@ SKY, GROUND, ROVER, MARK = 0, 1, 2, 3
 
 _FAR_M = 600.0
 _NEAR_GROUND_M = 14.0
-"""Around the points of interest, ground is drawn with all its cells."""
+"""Within this distance of the points of interest, all cells are drawn."""
 _NEAR_VERTICES, _FAR_VERTICES = 110_000, 40_000
 
 _HAZE = np.array([222, 187, 150], np.float32)
 _ZENITH = np.array([170, 124, 92], np.float32)
 _HAZE_M = 190.0
-"""Over which haze takes most of the contrast."""
+"""Distance at which haze has taken most of the contrast."""
 _UNKNOWN = np.array([92, 84, 80], np.float32)
-"""What is seen through holes in the map."""
+"""Colour of unknown cells."""
 
 _LIKE_M = 12.0
-"""Over which the plain beyond the map loses the colours of its edge."""
+"""Distance over which the plain beyond the map loses the colours of the map's edge."""
 GOAL_POLE_M, GOAL_BALL_M = 2.2, 0.16
 
 _SHADOW_PX, _SHADOW_HALF_M, _SHADOW_FROM_M = 384, 2.6, 60.0
 _SHADOW_DARK = 0.55
 _LAID_M = 0.03
-"""Ribbons lie this much above the ground."""
+"""Height of ribbons above the terrain."""
 _PIECE_M, _DASH = 0.1, 2
-"""Ribbons are made of such pieces, dashes of so many."""
+"""Length of the pieces of a ribbon, and pieces of a dash."""
 _HIDDEN_BY_M = 0.12
-"""A ribbon this much behind what is seen is hidden."""
+"""A ribbon farther than this behind the visible surface is hidden."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ribbon:
-    """Bands along lines on the ground.
+    """Bands along lines on the terrain.
 
     Attributes:
         lines_m: (n, 2) points of each, world frame.
         width_m: of the bands.
-        colour: in matplotlib's words.
-        opacity: where it is seen.
-        hidden_opacity: where something is before it.
+        colour: as matplotlib takes it.
+        opacity: where it is visible.
+        hidden_opacity: where something hides it.
         dashed: with gaps.
     """
 
@@ -89,13 +89,13 @@ class Ribbon:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A picture, and what it shows in each of the finer pixels that it was made from.
+    """A picture, and what each of its oversampled pixels shows.
 
     Attributes:
         image: as seen by `camera`.
         depth_m: (h, w) along the camera's axis; infinite in the sky.
         kind: (h, w): SKY, GROUND, ROVER or MARK.
-        camera: that the picture was ordered for.
+        camera: of the image.
     """
 
     image: Image.Image
@@ -104,11 +104,11 @@ class Picture:
     camera: Camera
 
     def hidden(self, points_m: ArrayLike) -> NDArray[np.bool_]:
-        """(n,): whether something is seen before (n, 3) points, or they are out of the picture."""
+        """(n,): whether (n, 3) points are hidden or outside the picture."""
         height, width = self.depth_m.shape
         seen = self.camera.enlarged(width / self.camera.size_px[0]).project(points_m)
         with np.errstate(invalid="ignore"):
-            column, row = np.floor(seen[:, 0]), np.floor(seen[:, 1])
+            column, row, _ = np.floor(seen).T
             inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
         hidden = ~inside
         at = np.flatnonzero(inside)
@@ -118,12 +118,12 @@ class Picture:
 
 
 class Scene:
-    """Ground, a rover and marks, to be looked at.
+    """Terrain, a rover and marks.
 
     Args:
-        terrain: the ground; none of it is drawn where it is unknown.
+        terrain: to draw; unknown cells are holes.
         geometry: of the rover.
-        points_m: (n, 2) places around which the ground is drawn in full; the whole map by default.
+        points_m: (n, 2) places around which all cells are drawn; the whole map by default.
 
     Raises:
         VizError: pybullet is missing.
@@ -146,12 +146,12 @@ class Scene:
         self._middle_m = np.zeros(3)
 
     def close(self) -> None:
-        """Let the renderer go; the scene cannot be used afterwards."""
+        """Release the renderer; the scene cannot be used afterwards."""
         self._stage.close()
         self._sun_stage.close()
 
     def pose(self, posture: Posture) -> None:
-        """Put the rover there."""
+        """Place the rover."""
         self._middle_m = posture.point(self._parts.body_origin_m)
         frames = self._parts.placed(posture)
         for rover in self._rovers:
@@ -171,7 +171,7 @@ class Scene:
     def picture(
         self, camera: Camera, ribbons: Iterable[Ribbon] = (), oversampling: float = 2.0
     ) -> Picture:
-        """Look at the scene; made in finer pixels and averaged."""
+        """Render the scene, oversampled and averaged."""
         fine = camera.enlarged(oversampling)
         rgb, depth, kind = self._seen(fine)
         canvas = rgb.reshape(-1, 3).astype(np.float32)
@@ -182,19 +182,18 @@ class Scene:
         depth[kind == SKY] = np.inf
         for ribbon in ribbons:
             self._paint_ribbon(canvas, fine, depth, ribbon)
-        image = Image.fromarray(
-            np.clip(canvas + 0.5, 0.0, 255.0).astype(np.uint8).reshape(rgb.shape)
-        )
+        pixels = np.clip(canvas + 0.5, 0.0, 255.0).astype(np.uint8)
+        image = Image.fromarray(pixels.reshape(rgb.shape))
         if image.size != camera.size_px:
             image = image.resize(camera.size_px, Image.Resampling.HAMMING)
         return Picture(image, depth, kind, camera)
 
     def _seen(self, camera: Camera) -> tuple[NDArray[np.uint8], F32, NDArray[np.uint8]]:
-        """Colours of rover and marks, depth, and kind of what is at each pixel."""
+        """Colours of rover and marks, depth and kind at each pixel."""
         rgb, buffer, bodies = self._stage.render(camera)
         kind = np.full(bodies.shape, MARK, np.uint8)
         kind[bodies <= self._rovers[0].bodies[-1]] = ROVER
-        kind[bodies < self._rovers[0].bodies[0]] = GROUND  # which was added first
+        kind[bodies < self._rovers[0].bodies[0]] = GROUND  # added first
         kind[bodies < 0] = SKY
         near, far = np.float32(camera.near_m), np.float32(_FAR_M)
         return rgb, far * near / (far - (far - near) * buffer), kind
@@ -208,16 +207,15 @@ class Scene:
         if not at.size:
             return
         x, y, z = self._places(camera, at, depth.reshape(-1)[at])
-        distance = np.sqrt(sum((v - np.float32(e)) ** 2
-                               for v, e in zip((x, y, z), camera.eye_m, strict=True)))  # fmt: skip
-        # Seen at a low angle a pixel covers a long strip; between its length and its width.
+        distance = np.sqrt(sum(d**2 for d in _offsets((x, y, z), camera.eye_m)))
+        # At a low angle a pixel covers a long strip: a size between its length and its width.
         slant = np.sqrt(distance / np.maximum(np.float32(camera.eye_m[2]) - z, 0.05 * distance))
         colours = self._colours.at(x, y, distance * np.float32(camera.pixel_rad) * slant)
         colours *= self._sunlit(x, y, z)[:, None]
         canvas[at] = _hazed(colours, distance)
 
     def _places(self, camera: Camera, at: NDArray[np.intp], depth: F32) -> tuple[F32, F32, F32]:
-        """x, y, z of what is seen at pixels of a flat picture."""
+        """x, y, z of what is visible at pixels, given by index and depth."""
         width, height = camera.size_px
         (across, up), (right, above, forward) = camera.half, camera.axes
         u = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * across
@@ -234,30 +232,22 @@ class Scene:
         return x, y, z
 
     def _sunlit(self, x: F32, y: F32, z: F32) -> F32:
-        """Light at places of the ground: less where the rover is before the sun."""
-        middle, half = self._middle_m, _SHADOW_HALF_M
-        away = _SHADOW_FROM_M
-        sight = Camera.looking(
-            middle + away * sun(),
-            middle,
-            (_SHADOW_PX, _SHADOW_PX),
-            2.0 * math.degrees(math.atan2(half, away)),
-            away - 2.0 * half,
-        )
+        """Light at places on the terrain: less in the rover's shadow, from a view from the sun."""
+        middle, half, away = self._middle_m, _SHADOW_HALF_M, _SHADOW_FROM_M
+        size, width_deg = (_SHADOW_PX, _SHADOW_PX), 2.0 * math.degrees(math.atan2(half, away))
+        eye = middle + away * sun()
+        sight = Camera.looking(eye, middle, size, width_deg, away - 2.0 * half)
         _, _, bodies = self._sun_stage.render(sight)
         mask = Image.fromarray(np.where(bodies >= 0, 255, 0).astype(np.uint8))
-        soft = (_SHADOW_PX // 3, _SHADOW_PX // 3)
-        blurred = np.asarray(
-            mask.resize(soft, Image.Resampling.BOX).resize(mask.size, Image.Resampling.BILINEAR),
-            np.float32,
-        )
+        soft = mask.resize((_SHADOW_PX // 3, _SHADOW_PX // 3), Image.Resampling.BOX)
+        blurred = np.asarray(soft.resize(mask.size, Image.Resampling.BILINEAR), np.float32)
         scale = _SHADOW_PX / (2.0 * half)
-        dx, dy, dz = (v - np.float32(m) for v, m in zip((x, y, z), middle, strict=True))
+        dx, dy, dz = _offsets((x, y, z), middle)
         right, up = sight.axes[0].astype(np.float32), sight.axes[1].astype(np.float32)
         column = (dx * right[0] + dy * right[1] + dz * right[2] + half) * scale
         row = (half - dx * up[0] - dy * up[1] - dz * up[2]) * scale
-        near = np.flatnonzero((np.abs(column - half * scale) < half * scale)
-                              & (np.abs(row - half * scale) < half * scale))  # fmt: skip
+        inside = np.abs(np.stack([column, row]) - half * scale) < half * scale
+        near = np.flatnonzero(inside.all(axis=0))
         shade = ndimage.map_coordinates(
             blurred, np.stack([row[near], column[near]]) - 0.5, order=1, mode="nearest"
         )
@@ -270,9 +260,8 @@ class Scene:
         if not at.size:
             return
         x, y, z = self._places(camera, at, np.ones(len(at), np.float32))
-        dx, dy, dz = (v - np.float32(e) for v, e in zip((x, y, z), camera.eye_m, strict=True))
-        level = np.hypot(dx, dy)
-        height = np.clip(dz / np.maximum(level, 1e-6), 0.0, 1.0) ** np.float32(0.6)
+        dx, dy, dz = _offsets((x, y, z), camera.eye_m)
+        height = np.clip(dz / np.maximum(np.hypot(dx, dy), 1e-6), 0.0, 1.0) ** np.float32(0.6)
         colours = _HAZE + height[:, None] * (_ZENITH - _HAZE)
         below = np.flatnonzero(dz < -1e-4)
         if below.size:
@@ -280,13 +269,13 @@ class Scene:
         canvas[at] = colours
 
     def _plain(self, camera: Camera, dx: F32, dy: F32, dz: F32) -> F32:
-        """A vague plain beyond the map, and what is seen through holes in it."""
+        """A blurred plain beyond the map, and unknown cells on it."""
         eye = camera.eye_m.astype(np.float32)
         (ny, nx), res = self._terrain.shape, np.float32(self._terrain.resolution_m)
         x_min, x_max, y_min, y_max = map(np.float32, self._terrain.extent_m)
         times = np.minimum(-max(float(eye[2]) - self._plain_m, 1.0) / dz, 1e4).astype(np.float32)
         hole = np.zeros(len(times), np.bool_)
-        for _ in range(3):  # where the ray would meet the ground that is missing
+        for _ in range(3):  # towards where the ray meets the filled-in height of unknown cells
             x, y = eye[0] + times * dx, eye[1] + times * dy
             at = np.flatnonzero((x >= x_min) & (x < x_max) & (y >= y_min) & (y < y_max))
             row = np.minimum(((y[at] - y_min) / res).astype(np.int32), ny - 1)
@@ -295,7 +284,7 @@ class Scene:
             hole[at] = np.isnan(self._terrain.z[row, column])
             drop = np.maximum(eye[2] - self._filled_z[row, column], 0.1)
             times[at] = np.where(hole[at], -drop / dz[at], times[at])
-        # The map's own colours go on for a while, mirrored at its edges and out of focus.
+        # The map's colours continue beyond its edges for a while, mirrored and blurred.
         inner_x = x_min + _mirrored(x - x_min, x_max - x_min)
         inner_y = y_min + _mirrored(y - y_min, y_max - y_min)
         beyond = np.hypot(x - np.clip(x, x_min, x_max), y - np.clip(y, y_min, y_max))
@@ -313,14 +302,13 @@ class Scene:
         seen = camera.project(np.concatenate(pieces)).reshape(-1, 4, 3)
         seen = seen[np.isfinite(seen).all(axis=(1, 2))]
         low, high = seen[..., :2].min(axis=1), seen[..., :2].max(axis=1)
-        seen = seen[(high > 0.0).all(axis=1) & (low < camera.size_px).all(axis=1)]
+        inside = (high > 0.0).all(axis=1) & (low < camera.size_px).all(axis=1)
+        seen, low, high = seen[inside], low[inside], high[inside]
         if not len(seen):
             return
-        # The pieces' own depth, drawn where they cover a part of the picture.
-        left, top = np.maximum(np.floor(seen[..., :2].min(axis=(0, 1))), 0).astype(int)
-        right, bottom = np.minimum(
-            np.ceil(seen[..., :2].max(axis=(0, 1))) + 1, camera.size_px
-        ).astype(int)
+        # A depth image of the pieces, of the part of the picture that they cover.
+        left, top = np.maximum(np.floor(low.min(axis=0)), 0).astype(int)
+        right, bottom = np.minimum(np.ceil(high.max(axis=0)) + 1, camera.size_px).astype(int)
         layer = Image.new("F", (right - left, bottom - top), 0.0)
         draw = ImageDraw.Draw(layer)
         for piece in seen[np.argsort(-seen[..., 2].mean(axis=1), kind="stable")]:
@@ -335,7 +323,7 @@ class Scene:
         canvas[at] += share[:, None] * (colour - canvas[at])
 
     def _pieces(self, line: F64, ribbon: Ribbon) -> F64:
-        """(4 n, 3) corners of the pieces of a band."""
+        """(4 n, 3) corners of the n pieces of a band."""
         points = _evenly(np.asarray(line, np.float64)[:, :2])
         if len(points) < 2:
             return np.empty((0, 3))
@@ -349,7 +337,7 @@ class Scene:
         return pieces.reshape(-1, 3)
 
     def _laid(self, xy: F64, middle: F64) -> F64:
-        """(n, 3) points just above the ground, as high as the middle's where there is none."""
+        """(n, 3) points just above the terrain; unknown heights are those of the middle line."""
         z = self._terrain.height(xy[:, 0], xy[:, 1])
         between = self._terrain.height(middle[:, 0], middle[:, 1])
         z = np.where(np.isfinite(z), z, np.nan_to_num(between, nan=self._plain_m))
@@ -357,18 +345,17 @@ class Scene:
 
 
 class VizError(ValueError):
-    """A picture cannot be made: which, and why."""
+    """A picture cannot be made; the message says which and why."""
 
 
 def ring(centre_m: tuple[float, float], radius_m: float) -> F64:
-    """(n, 2) points of a circle, closed."""
+    """(61, 2) points of a closed circle."""
     angle = np.linspace(0.0, 2.0 * math.pi, 61)
-    return np.column_stack([centre_m[0] + radius_m * np.cos(angle),
-                            centre_m[1] + radius_m * np.sin(angle)])  # fmt: skip
+    return np.add(centre_m, radius_m * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
 class _Stage:
-    """A client of the renderer, and the bodies that are put there."""
+    """A PyBullet client and its bodies."""
 
     def __init__(self) -> None:
         try:
@@ -380,42 +367,36 @@ class _Stage:
         self.close = weakref.finalize(self, pybullet.disconnect, self._client)
 
     def add(self, vertices: Any, normals: Any, triangles: Any, colour: Colour = _WHITE) -> int:
-        """A body of triangles; returns its number."""
-        p = self._bullet
-        visual = p.createVisualShape(
-            p.GEOM_MESH,
-            vertices=vertices.tolist(),
-            normals=normals.tolist(),
-            indices=triangles.reshape(-1).tolist(),
-            rgbaColor=[*colour, 1.0],
-            physicsClientId=self._client,
-        )
-        return int(p.createMultiBody(0.0, -1, visual, physicsClientId=self._client))
+        """Add a body of triangles; returns its number."""
+        shape = {"vertices": vertices, "normals": normals, "indices": triangles.reshape(-1)}
+        lists = {name: table.tolist() for name, table in shape.items()}
+        return self._add(self._bullet.GEOM_MESH, colour, **lists)
 
     def add_ball(self, radius_m: float, colour: Colour) -> int:
-        """A sphere; returns the body's number."""
-        p = self._bullet
-        visual = p.createVisualShape(
-            p.GEOM_SPHERE, radius=radius_m, rgbaColor=[*colour, 1.0], physicsClientId=self._client
-        )
-        return int(p.createMultiBody(0.0, -1, visual, physicsClientId=self._client))
+        """Add a sphere; returns the body's number."""
+        return self._add(self._bullet.GEOM_SPHERE, colour, radius=radius_m)
+
+    def _add(self, kind: int, colour: Colour, **shape: Any) -> int:
+        client: dict[str, Any] = {"physicsClientId": self._client}
+        visual = self._bullet.createVisualShape(kind, rgbaColor=[*colour, 1.0], **shape, **client)
+        return int(self._bullet.createMultiBody(0.0, -1, visual, **client))
 
     def add_shapes(self, shapes: Iterable[Shape]) -> list[int]:
-        """A body for each colour of shapes in one frame; returns their numbers."""
+        """Add a body for each colour of shapes in one frame; returns their numbers."""
         by_colour: dict[Colour, list[Shape]] = {}
         for shape in shapes:
             by_colour.setdefault(shape.colour, []).append(shape)
         return [self.add(*joined(group), colour) for colour, group in by_colour.items()]
 
     def move(self, body: int, rotation: F64, at_m: F64) -> None:
-        """Put a body's frame somewhere."""
+        """Place a body's frame."""
         turned = Rotation.from_matrix(rotation).as_quat().tolist()
         self._bullet.resetBasePositionAndOrientation(
             body, at_m.tolist(), turned, physicsClientId=self._client
         )
 
     def render(self, camera: Camera) -> tuple[NDArray[np.uint8], F32, NDArray[np.int32]]:
-        """(h, w, 3) colours, (h, w) depth buffer and body at each pixel, -1 for none."""
+        """(h, w, 3) colours, (h, w) depth buffer and (h, w) body, -1 for none."""
         p, eye, axes = self._bullet, camera.eye_m, camera.axes
         across, up = (camera.near_m * tangent for tangent in camera.half)
         _, _, rgba, depth, bodies = p.getCameraImage(
@@ -443,22 +424,28 @@ class _Rover:
         self.bodies = [body for bodies in self._bodies.values() for body in bodies]
 
     def put(self, frames: Mapping[str, tuple[F64, F64]]) -> None:
-        """Move all parts."""
+        """Place all links by name."""
         for name, bodies in self._bodies.items():
             for body in bodies:
                 self._stage.move(body, *frames[name])
 
 
 def _evenly(points: F64) -> F64:
-    """Points along a line at most `_PIECE_M` apart, none of them twice."""
+    """Points along a line at most `_PIECE_M` apart, without duplicates."""
     step = np.hypot(*np.diff(points, axis=0).T)
-    points = points[np.concatenate([[True], step > 1e-6])[: len(points)]]
-    step = step[step > 1e-6]
+    moved = step > 1e-6
+    points, step = points[np.concatenate([[True], moved])[: len(points)]], step[moved]
     if len(points) < 2:
         return points
     way = np.concatenate([[0.0], np.cumsum(step)])
     at = np.linspace(0.0, way[-1], math.ceil(way[-1] / _PIECE_M) + 1)
     return np.column_stack([np.interp(at, way, column) for column in points.T])
+
+
+def _offsets(places: Iterable[F32], origin_m: F64) -> tuple[F32, F32, F32]:
+    """x, y, z from an origin."""
+    x, y, z = (v - np.float32(o) for v, o in zip(places, origin_m, strict=True))
+    return x, y, z
 
 
 def _hazed(colours: F32, distance_m: F32) -> F32:
@@ -467,7 +454,7 @@ def _hazed(colours: F32, distance_m: F32) -> F32:
 
 
 def _mirrored(along: F32, length: np.float32) -> F32:
-    """Places on a line of some length, which goes on as in two facing mirrors."""
+    """Places folded onto [0, length] as by a mirror at either end."""
     folded = np.mod(along, 2.0 * length)
     return np.asarray(np.minimum(folded, 2.0 * length - folded), np.float32)
 
@@ -475,13 +462,13 @@ def _mirrored(along: F32, length: np.float32) -> F32:
 def _near(terrain: Terrain, points_m: ArrayLike | None) -> Bounds:
     if points_m is None:
         return terrain.extent_m
-    points = np.asarray(points_m, np.float64).reshape(-1, 2)
-    low, high = points.min(axis=0) - _NEAR_GROUND_M, points.max(axis=0) + _NEAR_GROUND_M
-    return float(low[0]), float(high[0]), float(low[1]), float(high[1])
+    x, y = np.asarray(points_m, np.float64).reshape(-1, 2).T
+    m = _NEAR_GROUND_M
+    return float(x.min() - m), float(x.max() + m), float(y.min() - m), float(y.max() + m)
 
 
 def _plain_height(terrain: Terrain) -> float:
-    """Of the plain beyond the map: low ground at its border."""
+    """Height of the plain beyond the map: low terrain at its border."""
     z = terrain.z
     border = np.concatenate([z[0], z[-1], z[:, 0], z[:, -1]])
     known = border[np.isfinite(border)]

@@ -1,4 +1,4 @@
-"""A terrain, as a picture and in numbers."""
+"""A terrain in a figure and in numbers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from mlnav import _core
 from mlnav.core import HeightMap
 from mlnav.nav.cells import fine_enough
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.relief import draw_relief
-
-_WIDTH_IN, _HEIGHT_IN = 11.0, 7.0
-_MAP = (0.055, 0.08, 0.565, 0.775)
+from mlnav.viz.relief import draw_ground
 
 
 def rover_scale(terrain: Terrain) -> dict[str, Any]:
@@ -59,71 +56,49 @@ def terrain_statistics(terrain: Terrain) -> dict[str, Any]:
 
 def terrain_figure(terrain: Terrain) -> Figure:
     """Shaded relief, slope map and the distributions of slope and roughness."""
-    figure = style.new_figure(_WIDTH_IN, _HEIGHT_IN)
-    stats = terrain_statistics(terrain)
-    scale = rover_scale(terrain)
+    figure, axes, panel = style.map_page(7.0)
+    stats, scale = terrain_statistics(terrain), rover_scale(terrain)
     x_min, x_max, y_min, y_max = terrain.extent_m
-
-    axes = figure.add_axes(_MAP)
-    style.map_axes(axes)
-    draw_relief(axes, terrain)
-    axes.set_xlim(x_min, x_max)
-    axes.set_ylim(y_min, y_max)
+    draw_ground(axes, terrain)
     axes.set_anchor("NW")
-    for point, shape, colour, name in (
-        (terrain.start_m, "o", style.START, "start"),
-        (terrain.goal_m, "*", style.GOAL, "goal"),
-    ):
-        if point is not None:
-            style.marker(axes, *point, shape, colour, name)
+    style.mark_ends(axes, terrain.start_m, terrain.goal_m)
     style.scale_bar(axes)
 
-    left = _MAP[0] + _MAP[2] + 0.06
-    width = 0.97 - left
     tilt = np.degrees(np.asarray(scale["tilt_rad"], np.float64))
     roughness = 100.0 * np.asarray(scale["roughness_m"], np.float64)
-    slope_axes = figure.add_axes((left, 0.44, width, 0.415))
-    style.map_axes(slope_axes)
-    image = slope_axes.imshow(
+    slopes = panel(0.44, 0.415)
+    style.map_axes(slopes)
+    image = slopes.imshow(
         tilt, origin="lower", extent=terrain.extent_m, cmap="YlOrRd", vmin=0.0, vmax=30.0
     )
-    style.panel_title(slope_axes, "Slope of 2 m patches")
-    bar = figure.colorbar(image, ax=slope_axes, fraction=0.04, pad=0.03)
+    style.panel_title(slopes, "Slope of 2 m patches")
+    bar = figure.colorbar(image, ax=slopes, fraction=0.04, pad=0.03, format="{x:g}°")
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=style.SOFT_INK, labelsize=7, width=0.5, length=2.5)
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}°"))
+    _histogram(panel(0.10, 0.225, 0.0, 0.43), "Slope", tilt, "°", "#c4572f")
+    _histogram(panel(0.10, 0.225, 0.57, 1.0), "Roughness", roughness, " cm", "#8c6d5a")
 
-    half = 0.5 * (width - 0.04)
-    for i, (name, values, unit, colour) in enumerate(
-        (("Slope", tilt, "°", "#c4572f"), ("Roughness", roughness, " cm", "#8c6d5a"))
-    ):
-        panel = figure.add_axes((left + i * (half + 0.04), 0.10, half, 0.225))
-        style.plain_axes(panel)
-        panel.grid(visible=False)
-        panel.set_yticks([])
-        panel.spines["left"].set_visible(False)
-        finite = values[np.isfinite(values)]
-        if finite.size:
-            top = max(float(np.percentile(finite, 99.5)), 1e-3)
-            panel.hist(finite, bins=40, range=(0.0, top), color=colour, alpha=0.85)
-            median = float(np.median(finite))
-            panel.axvline(median, color=style.INK, linewidth=1.0)
-            style.panel_title(panel, f"{name} {median:.1f}{unit}")
-        panel.set_xlabel("line: the median", fontsize=7, color=style.SOFT_INK)
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda v, _, u=unit: f"{v:g}{u}"))
-
-    nx, ny = stats["cells"]
-    height = stats["height_m"]
-    style.headline(
-        figure,
-        terrain.name,
-        [
-            f"{x_max - x_min:.0f} x {y_max - y_min:.0f} m, {nx} x {ny} cells of"
-            f" {terrain.resolution_m:g} m, heights {height['min']:.2f} to {height['max']:.2f} m,"
-            f" {100 * stats['known_share']:.0f} % known"
-        ],
-        _MAP[0],
-        0.965,
+    (nx, ny), height = stats["cells"], stats["height_m"]
+    line = (
+        f"{x_max - x_min:.0f} x {y_max - y_min:.0f} m, {nx} x {ny} cells of"
+        f" {terrain.resolution_m:g} m, heights {height['min']:.2f} to {height['max']:.2f} m,"
+        f" {100 * stats['known_share']:.0f} % known"
     )
-    style.credit(figure, terrain.attribution, _MAP[0])
+    style.headline(figure, terrain.name, [line], 0.055, terrain.attribution)
     return figure
+
+
+def _histogram(axes: Axes, name: str, values: Any, unit: str, colour: str) -> None:
+    style.plain_axes(axes)
+    axes.grid(visible=False)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    finite = values[np.isfinite(values)]
+    if finite.size:
+        top = max(float(np.percentile(finite, 99.5)), 1e-3)
+        axes.hist(finite, bins=40, range=(0.0, top), color=colour, alpha=0.85)
+        median = float(np.median(finite))
+        axes.axvline(median, color=style.INK, linewidth=1.0)
+        style.panel_title(axes, f"{name} {median:.1f}{unit}")
+    axes.set_xlabel("line: the median")
+    axes.xaxis.set_major_formatter("{x:g}" + unit)
