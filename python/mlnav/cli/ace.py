@@ -25,7 +25,7 @@ def ace_command(
     terrain: options.Terrain = "demo",
     reading: options.Reading,
     setup: Annotated[Config, options.configuration("checker", "limits", "allow_coarse")],
-    bins: Annotated[int, typer.Option("--bins", min=1, max=64, help="Headings per cell.")] = 16,
+    bins: Annotated[int, typer.Option(min=1, max=64, help="Headings per cell.")] = 16,
     seed: options.Seed = 0,
     out: options.Out = Path("out/ace"),
     as_json: options.Json = False,
@@ -79,7 +79,7 @@ def ace_command(
 
 def _print_shares(summary: dict[str, Any]) -> None:
     share, out = summary["pass_share"], Path(summary["out"])
-    text = "nothing can be told" if share is None else f"{share:.1%} of poses pass"
+    text = "no pose was evaluated" if share is None else f"{share:.1%} of poses pass"
     output.print(f"{text}; {out / 'ace.png'}, {out / 'ace.tif'}", soft_wrap=True)
 
 
@@ -87,9 +87,7 @@ def _print_shares(summary: dict[str, Any]) -> None:
 @options.with_options
 def explain_command(
     *,
-    at: Annotated[
-        str, typer.Option("--at", metavar="X,Y,DEG", help="Pose: position in metres, heading.")
-    ],
+    at: Annotated[str, typer.Option(metavar="X,Y,DEG", help="Pose: position in metres, heading.")],
     terrain: options.Terrain = "demo",
     reading: options.Reading,
     setup: Annotated[Config, options.configuration("checker", "limits", "allow_coarse")],

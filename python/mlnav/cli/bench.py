@@ -48,12 +48,11 @@ def soundness_command(
         ),
     ] = "all",
     reading: options.Reading,
-    poses: Annotated[int, typer.Option("--poses", min=1, help="Total number.")] = 100_000,
+    poses: Annotated[int, typer.Option(min=1, help="Total number.")] = 100_000,
     seed: options.Seed = 0,
     box: Annotated[
         str | None,
         typer.Option(
-            "--box",
             metavar="M,M,...",
             help="Half widths of fixed_box to compare on the same poses.",
         ),
@@ -62,7 +61,6 @@ def soundness_command(
     random_share: Annotated[
         float,
         typer.Option(
-            "--random-share",
             min=0,
             max=1,
             help="Share of the poses that are also settled from random starts.",
@@ -70,7 +68,7 @@ def soundness_command(
     ] = 0.01,
     replay: Annotated[
         Path | None,
-        typer.Option("--replay", metavar="FILE", help="Rerun the cases of a suspicious.jsonl."),
+        typer.Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl."),
     ] = None,
     out: options.Out = Path("out/bench-soundness"),
     as_json: options.Json = False,
@@ -209,9 +207,9 @@ def cost_command(
     *,
     grounds: Annotated[
         str | None,
-        typer.Option("--grounds", metavar="S/CFA,...", help="Classes, or any terrain names."),
+        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
     ] = None,
-    poses: Annotated[int, typer.Option("--poses", min=1, help="Number on each terrain.")] = 4000,
+    poses: Annotated[int, typer.Option(min=1, help="Number on each terrain.")] = 4000,
     seed: options.Seed = 0,
     setup: Annotated[Config, options.configuration("limits")],
     as_json: options.Json = False,
@@ -263,9 +261,7 @@ app.command("traverses")(traverses_command)
 def instructions_command(
     model: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--model", metavar="DIR", help="Folder of a network; default: the shipped ones."
-        ),
+        typer.Option(metavar="DIR", help="Folder of a network; default: the shipped ones."),
     ] = None,
     networks_only: Annotated[
         bool,
@@ -273,7 +269,7 @@ def instructions_command(
     ] = False,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="Keep the builds here; default: temporary."),
+        typer.Option(metavar="DIR", help="Keep the builds here; default: temporary."),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="File of the counts.")
@@ -362,9 +358,7 @@ def physics_command(
             help="Terrains; `all` for every kind.",
         ),
     ] = None,
-    count: Annotated[
-        int, typer.Option("--count", min=1, help="Poses, arcs or metres on each terrain.")
-    ] = 100,
+    count: Annotated[int, typer.Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
     seed: options.Seed = 0,
     setup: Annotated[Config, options.configuration("checker", "limits")],
     workers: options.Workers = 1,

@@ -80,7 +80,7 @@ def run_command(
     ] = None,
     reading: options.Reading,
     trials: Annotated[
-        int | None, typer.Option("--trials", min=1, help="Number per terrain and contender.")
+        int | None, typer.Option(min=1, help="Number per terrain and contender.")
     ] = None,
     allow_coarse: options.AllowCoarse = False,
     settings: SetOption = None,
@@ -127,7 +127,7 @@ def resume_command(
     folder: FolderArgument,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=1, help="Number per terrain and contender, increased."),
+        typer.Option(min=1, help="Number per terrain and contender, increased."),
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
@@ -229,7 +229,7 @@ def report_command(
         typer.Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report."),
     ] = None,
     pictures: Annotated[
-        int, typer.Option("--pictures", min=0, help="Failed trials to rerun and draw, at most.")
+        int, typer.Option(min=0, help="Failed trials to rerun and draw, at most.")
     ] = 6,
     as_json: options.Json = False,
 ) -> None:

@@ -49,28 +49,22 @@ def compare_command(
         ),
     ] = None,
     reading: options.Reading,
-    planners: Annotated[str | None, typer.Option("--planners", metavar="A,B,...")] = None,
+    planners: Annotated[str | None, typer.Option(metavar="A,B,...")] = None,
     heuristics: Annotated[
         str,
         typer.Option(
-            "--heuristics",
             metavar="C,D,...",
             help="Names; settings of one may follow it after a colon:"
             " none,sobel:weight_per_m=20;to_go_fraction=0",
         ),
     ] = "none,sobel",
-    sensors: Annotated[
-        str | None, typer.Option("--sensors", metavar="E,F,...", help="truth, stereo")
-    ] = None,
+    sensors: Annotated[str | None, typer.Option(metavar="E,F,...", help="truth, stereo")] = None,
     base: Annotated[Config, options.configuration("checker", "limits", "world", "allow_coarse")],
-    pairs: Annotated[
-        int, typer.Option("--pairs", min=1, help="Start-goal pairs on each terrain.")
-    ] = 10,
+    pairs: Annotated[int, typer.Option(min=1, help="Start-goal pairs on each terrain.")] = 10,
     seed: options.RunSeed = 0,
     rocks: Annotated[
         str | None,
         typer.Option(
-            "--rocks",
             metavar="CFA,...",
             help="Add rocks of these covers to each GeoTIFF; 0: none.",
         ),
@@ -78,7 +72,6 @@ def compare_command(
     size: Annotated[
         float | None,
         typer.Option(
-            "--size",
             min=2.0,
             metavar="M",
             help="Draw pairs in a square of this side in the middle of a GeoTIFF.",
@@ -90,7 +83,6 @@ def compare_command(
     same_state: Annotated[
         int,
         typer.Option(
-            "--same-state",
             min=0,
             metavar="K",
             help="Also plan one cycle of every contender from K states per terrain of the first.",
@@ -161,9 +153,9 @@ def traverses_command(
     *,
     classes: Annotated[
         str | None,
-        typer.Option("--classes", metavar="S/CFA,...", help="Classes, or any terrain names."),
+        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs per class.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs per class.")] = 20,
     seed: options.RunSeed = 0,
     setup: Annotated[Config, options.configuration("planner", "checker", "limits", "heuristic")],
     workers: options.Workers = 1,

@@ -52,14 +52,12 @@ def _need(extra: str, *modules: str) -> None:
 def data_command(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
     terrains: Annotated[
-        str, typer.Option("--terrains", metavar="N,N,N", help="For training, validation, test.")
+        str, typer.Option(metavar="N,N,N", help="For training, validation, test.")
     ] = "1000,80,80",
-    windows: Annotated[int, typer.Option("--windows", min=1, help="Windows per terrain.")] = 8,
-    samples: Annotated[
-        int, typer.Option("--samples", min=2, help="Verdicts of `verified` per window.")
-    ] = 3000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the data set.")] = 1,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
+    windows: Annotated[int, typer.Option(min=1, help="Windows per terrain.")] = 8,
+    samples: Annotated[int, typer.Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data set.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     as_json: options.Json = False,
 ) -> None:
     """Make a data set: windows of synthetic terrain with ACE verdicts as labels.
@@ -107,33 +105,27 @@ def _print_data(manifest: dict[str, Any]) -> None:
 @app.command("train")
 def train_command(
     data: DataOption,
-    checker: Annotated[
-        str, typer.Option("--checker", help="Verdicts to learn: fixed_box, verified.")
-    ],
+    checker: Annotated[str, typer.Option(help="Verdicts to learn: fixed_box, verified.")],
     run: Annotated[
         Path, typer.Option("--out", "-o", metavar="RUN", help="Folder of checkpoint and log.")
     ],
     widths: Annotated[
-        str, typer.Option("--widths", metavar="N,...", help="Channels of each level.")
+        str, typer.Option(metavar="N,...", help="Channels of each level.")
     ] = "16,24,32",
-    depth: Annotated[int, typer.Option("--depth", min=1, help="Residual blocks per level.")] = 1,
-    fold: Annotated[int, typer.Option("--fold", min=1, help="Map cells along a trunk cell.")] = 4,
-    unfold: Annotated[
-        int, typer.Option("--unfold", min=1, help="Risk cells along a trunk cell.")
-    ] = 2,
+    depth: Annotated[int, typer.Option(min=1, help="Residual blocks per level.")] = 1,
+    fold: Annotated[int, typer.Option(min=1, help="Map cells along a trunk cell.")] = 4,
+    unfold: Annotated[int, typer.Option(min=1, help="Risk cells along a trunk cell.")] = 2,
     separable: Annotated[
         bool, typer.Option("--separable", help="Depthwise and pointwise convolutions.")
     ] = False,
-    epochs: Annotated[int, typer.Option("--epochs", min=1)] = 20,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Windows per step.")] = 16,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", min=1e-7, max=1.0)] = 4e-3,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Seed of weights, order, symmetries.")
-    ] = 1,
-    threads: Annotated[int, typer.Option("--threads", min=1)] = 2,
+    epochs: Annotated[int, typer.Option(min=1)] = 20,
+    batch: Annotated[int, typer.Option(min=1, help="Windows per step.")] = 16,
+    learning_rate: Annotated[float, typer.Option(min=1e-7, max=1.0)] = 4e-3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
+    threads: Annotated[int, typer.Option(min=1)] = 2,
     terrains: Annotated[
         int | None,
-        typer.Option("--terrains", min=1, help="Number of training terrains to use; default: all."),
+        typer.Option(min=1, help="Number of training terrains to use; default: all."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -202,9 +194,9 @@ def _training_progress(
 
 @app.command("export")
 def export_command(
-    run: Annotated[Path, typer.Option("--run", metavar="RUN", help="Folder of `learn train`.")],
+    run: Annotated[Path, typer.Option(metavar="RUN", help="Folder of `learn train`.")],
     data: DataOption,
-    name: Annotated[str, typer.Option("--name", help="Name of the model and its folder.")],
+    name: Annotated[str, typer.Option(help="Name of the model and its folder.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Parent of the model's folder.")
     ] = Path("models"),
@@ -233,17 +225,15 @@ def export_command(
 
 @app.command("evaluate")
 def evaluate_command(
-    model: Annotated[
-        str, typer.Option("--model", metavar="NAME|DIR", help="A shipped model, or a folder.")
-    ],
+    model: Annotated[str, typer.Option(metavar="NAME|DIR", help="A shipped model, or a folder.")],
     data: DataOption,
-    part: Annotated[str, typer.Option("--part", help="train, validation or test.")] = "test",
+    part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     terrains: Annotated[
         int | None,
-        typer.Option("--terrains", min=1, help="Number of terrains to use; default: all."),
+        typer.Option(min=1, help="Number of terrains to use; default: all."),
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Reliability curve, PNG.")
+        Path | None, typer.Option(metavar="FILE", help="Reliability curve, PNG.")
     ] = None,
     as_json: options.Json = False,
     force: options.Force = False,

@@ -109,11 +109,13 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     made: dict[str, MadeFrom] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        for mark in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(mark, MadeFrom):
-                made[parameter.name] = mark
-        mark = made.get(parameter.name)
-        parameters += [parameter] if mark is None else mark.options
+        metadata = getattr(parameter.annotation, "__metadata__", ())
+        mark = next((m for m in metadata if isinstance(m, MadeFrom)), None)
+        if mark is None:
+            parameters.append(parameter)
+        else:
+            parameters += mark.options
+            made[parameter.name] = mark
 
     @functools.wraps(command)
     def run(**values: Any) -> None:

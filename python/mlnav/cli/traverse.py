@@ -55,9 +55,7 @@ def traverse_command(
         ),
     ],
     seed: options.Seed = 0,
-    budget: Annotated[
-        int | None, typer.Option("--budget", min=1, help="ACE evaluations per cycle.")
-    ] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="ACE evaluations per cycle.")] = None,
     out: options.Out = Path("out/traverse"),
     gif: options.Gif = False,
     picture: Annotated[bool, typer.Option(help="Draw traverse.png, and unsafe.png.")] = True,
@@ -71,7 +69,6 @@ def traverse_command(
     film_every: Annotated[
         int,
         typer.Option(
-            "--film-every",
             metavar="N",
             min=1,
             help="Film every N-th frame, each shown N times as long; a frame is 8 cm of driving.",
