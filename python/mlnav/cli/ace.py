@@ -1,4 +1,4 @@
-"""`mlnav ace`: where the rover may stand, and why not at one pose."""
+"""`mlnav ace`: which poses pass ACE, and why one pose fails."""
 
 from __future__ import annotations
 
@@ -10,54 +10,28 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from mlnav.cli.common import (
-    ENDED,
-    OK,
-    AllowCoarseOption,
-    BandOption,
-    CheckerOption,
-    ConfigOption,
-    ForceOption,
-    JsonOption,
-    LimitsOption,
-    NodataOption,
-    OutOption,
-    RefusedError,
-    SeedOption,
-    SetOption,
-    TerrainOption,
-    VerticalUnitOption,
-    assemble,
-    claim,
-    driven_terrain,
-    emit,
-    output,
-    progress_bar,
-    reading,
-)
+from mlnav.cli import options
+from mlnav.cli.common import ENDED, OK, claim, driven_terrain, numbers, output, progress_bar, show
+from mlnav.config import Config
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
 
 @app.callback()
+@options.with_options
 def ace_command(
+    *,
     context: typer.Context,
-    terrain: TerrainOption = "demo",
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    bins: Annotated[int, typer.Option("--bins", min=1, max=64, help="Headings a cell.")] = 16,
-    seed: SeedOption = 0,
-    allow_coarse: AllowCoarseOption = False,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/ace"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    terrain: options.Terrain = "demo",
+    reading: options.Reading,
+    setup: Annotated[Config, options.configuration("checker", "limits", "allow_coarse")],
+    bins: Annotated[int, typer.Option(min=1, max=64, help="Headings per cell.")] = 16,
+    seed: options.Seed = 0,
+    out: options.Out = Path("out/ace"),
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Map the share of headings that pass ACE, cell by cell.
+    """Map the share of headings that pass ACE in each cell.
 
     DIR gets ace.tif (band 2, `ace_pass_share`), ace.png and ace.json.
 
@@ -76,9 +50,7 @@ def ace_command(
     from mlnav.sim.standing import standing
     from mlnav.terrain import write_geotiff
 
-    setup = assemble(config, settings, allow_coarse, checker=checker, limits=limits)
-    how = reading(band, nodata, vertical_unit)
-    ground = driven_terrain(terrain, seed, how, setup)
+    ground = driven_terrain(terrain, seed, reading, setup)
     claim(out, ("ace.tif", "ace.png", "ace.json"), force)
     with progress_bar(ground.name, 1.0) as update:
         verdicts = standing(ground, setup, bins, lambda done, of: update(done / of, ""))
@@ -102,37 +74,32 @@ def ace_command(
         viz.ace_figure(ground, verdicts.share, verdicts.rejects, setup), out / "ace.png"
     )
     write_json(out / "ace.json", summary)
-    if as_json:
-        emit(summary)
-    else:
-        share = summary["pass_share"]
-        text = "nothing can be told" if share is None else f"{share:.1%} of poses pass"
-        output.print(f"{text}; {out / 'ace.png'}, {out / 'ace.tif'}", soft_wrap=True)
+    show(summary, as_json, _print_shares)
+
+
+def _print_shares(summary: dict[str, Any]) -> None:
+    share, out = summary["pass_share"], Path(summary["out"])
+    text = "no pose was evaluated" if share is None else f"{share:.1%} of poses pass"
+    output.print(f"{text}; {out / 'ace.png'}, {out / 'ace.tif'}", soft_wrap=True)
 
 
 @app.command("explain")
+@options.with_options
 def explain_command(
-    at: Annotated[
-        str, typer.Option("--at", metavar="X,Y,DEG", help="Where, in metres, and the heading.")
-    ],
-    terrain: TerrainOption = "demo",
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    seed: SeedOption = 0,
-    allow_coarse: AllowCoarseOption = False,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/explain"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    *,
+    at: Annotated[str, typer.Option(metavar="X,Y,DEG", help="Pose: position in metres, heading.")],
+    terrain: options.Terrain = "demo",
+    reading: options.Reading,
+    setup: Annotated[Config, options.configuration("checker", "limits", "allow_coarse")],
+    seed: options.Seed = 0,
+    out: options.Out = Path("out/explain"),
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Draw what a checker knows about one pose, and the rover at rest there.
+    """Draw a checker's bounds at one pose, and the rover settled there.
 
     DIR gets explain.png (ground, wheel boxes, bounds against limits, the rover from its right and
-    from ahead) and explain.json. It ends with 1 where the checker rejects the pose.
+    from ahead) and explain.json. Exit code 1 if the checker rejects the pose.
 
     **Examples**
 
@@ -144,32 +111,21 @@ def explain_command(
     from mlnav.io import write_json
     from mlnav.sim.explain import explain
 
-    setup = assemble(config, settings, allow_coarse, checker=checker, limits=limits)
-    how = reading(band, nodata, vertical_unit)
-    ground = driven_terrain(terrain, seed, how, setup)
-    told = explain(ground, setup, _pose(at))
+    ground = driven_terrain(terrain, seed, reading, setup)
+    x, y, heading_deg = numbers("--at", at, "X,Y,DEG: metres and degrees", 3)
+    explained = explain(ground, setup, (x, y, math.radians(heading_deg)))
     claim(out, ("explain.png", "explain.json"), force)
     summary: dict[str, Any] = {
         "terrain": ground.name,
         "checker": setup.checker.name,
         "limits": setup.limits.name,
-        **told.as_dict(),
+        **explained.as_dict(),
         "out": str(out),
     }
     write_json(out / "explain.json", summary)
-    viz.save_figure(viz.explain_figure(ground, told, setup), out / "explain.png")
-    if as_json:
-        emit(summary)
-    else:
-        verdict = "safe" if told.safe else f"rejected: {', '.join(told.reasons)}"
-        rest = f"unsafe: {', '.join(told.settled_faults)}" if told.settled_faults else "safe"
-        output.print(f"{verdict} (at rest {rest}); {out / 'explain.png'}", soft_wrap=True)
-    raise typer.Exit(OK if told.safe else ENDED)
-
-
-def _pose(text: str) -> tuple[float, float, float]:
-    try:
-        x, y, degrees = (float(part) for part in text.split(","))
-    except ValueError:
-        raise RefusedError(f"--at: {text!r} is not X,Y,DEG: metres and degrees") from None
-    return x, y, math.radians(degrees)
+    viz.save_figure(viz.explain_figure(ground, explained, setup), out / "explain.png")
+    verdict = "safe" if explained.safe else f"rejected: {', '.join(explained.reasons)}"
+    faults = ", ".join(explained.settled_faults)
+    text = f"{verdict} (at rest {f'unsafe: {faults}' if faults else 'safe'}); {out / 'explain.png'}"
+    show(summary, as_json, lambda _: output.print(text, soft_wrap=True))
+    raise typer.Exit(OK if explained.safe else ENDED)

@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from mlnav.cli import options
 from mlnav.cli.common import (
     ENDED,
     OK,
-    BandOption,
-    CheckerOption,
-    ConfigOption,
-    ForceOption,
-    JsonOption,
-    LimitsOption,
-    NodataOption,
-    OutOption,
     RefusedError,
-    SeedOption,
-    SetOption,
-    VerticalUnitOption,
-    WorkersOption,
-    assemble,
     claim,
-    emit,
-    new_table,
     numbers,
     output,
+    print_rows,
     progress_bar,
-    reading,
     say,
+    show,
 )
 from mlnav.cli.compare import traverses_command
+from mlnav.config import Config
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Measure checkers and planners."
 )
 
 SUSPICIOUS_MOST = 1000
-"""Cases that are written; an unsound checker fills disks otherwise."""
+"""Cases that are written at most; an unsound checker would fill the disk."""
 
 
 @app.command("soundness")
+@options.with_options
 def soundness_command(
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
+    *,
+    setup: Annotated[Config, options.configuration("checker", "limits")],
     terrain: Annotated[
         str,
         typer.Option(
@@ -54,49 +44,46 @@ def soundness_command(
             "-t",
             metavar="FILE|RECIPE|CLASS|all",
             help="all: slopes 0-25 deg x CFA 0-20 %, steps, ditches, ripples and the real maps"
-            " there are, each also with heights scaled up to 1.6x.",
+            " found, each also with heights scaled up to 1.6x.",
         ),
     ] = "all",
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    poses: Annotated[int, typer.Option("--poses", min=1, help="In all.")] = 100_000,
-    seed: SeedOption = 0,
+    reading: options.Reading,
+    poses: Annotated[int, typer.Option(min=1, help="Total number.")] = 100_000,
+    seed: options.Seed = 0,
     box: Annotated[
         str | None,
         typer.Option(
-            "--box",
             metavar="M,M,...",
             help="Half widths of fixed_box to compare on the same poses.",
         ),
     ] = None,
-    workers: WorkersOption = 1,
-    config: ConfigOption = None,
-    settings: SetOption = None,
+    workers: options.Workers = 1,
     random_share: Annotated[
         float,
         typer.Option(
-            "--random-share", min=0, max=1, help="Of the poses, settled from random starts too."
+            min=0,
+            max=1,
+            help="Share of the poses that are also settled from random starts.",
         ),
     ] = 0.01,
     replay: Annotated[
         Path | None,
-        typer.Option("--replay", metavar="FILE", help="Rerun the cases of a suspicious.jsonl."),
+        typer.Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl."),
     ] = None,
-    out: OutOption = Path("out/bench-soundness"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    out: options.Out = Path("out/bench-soundness"),
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Settle random poses and compare with the checker: is it sound, and how timid is it?
+    """Settle random poses and compare with the checker: is it sound, how conservative is it?
 
-    Every pose is settled from the nominal guess; those that passed from the middle of their bounds
-    as well, a share of them from 7 random starts. `outside_limits` and `outside_bounds` count
-    passed poses of which a settled state breaks a limit, or leaves what the checker reported;
-    `safe_rejected` counts safe poses that were refused; `second_states` counts random starts that
+    Every pose is settled from the nominal guess; poses that passed also from the middle of their
+    bounds, and a share of them from 7 random starts. `outside_limits` and `outside_bounds` count
+    passed poses with a settled state that violates a limit, or lies outside the reported bounds;
+    `safe_rejected` counts safe poses that were rejected; `second_states` counts random starts that
     end in a clearly different state. Rates carry 95 % Wilson intervals.
 
-    DIR gets soundness.json, and suspicious.jsonl with all that is needed to replay whatever was
-    not as it should be (the first 1,000 cases). With --replay it ends with 1 if any still is not.
+    DIR gets soundness.json, and suspicious.jsonl with all that is needed to replay each unexpected
+    state (the first 1,000 cases). With --replay the exit code is 1 if any case still fails.
 
     **Examples**
 
@@ -112,21 +99,11 @@ def soundness_command(
 
     if replay is not None:
         _replay(replay, as_json)
-        return
-    setup = assemble(config, settings, checker=checker, limits=limits)
     if box and setup.checker.name != "fixed_box":
         raise RefusedError(f"--box is of the checker fixed_box, not of {setup.checker.name}")
-    request = SoundnessRequest(
-        setup,
-        terrain,
-        poses,
-        seed,
-        numbers("--box", box),
-        workers,
-        random_share,
-        reading(band, nodata, vertical_unit),
-    )
-    cases(request.terrain, request.reading)  # faults of it before anything is written
+    boxes = numbers("--box", box)
+    request = SoundnessRequest(setup, terrain, poses, seed, boxes, workers, random_share, reading)
+    cases(terrain, reading)  # a bad terrain is an error before anything is written
     found = 0
     claim(out, ("soundness.json", "suspicious.jsonl"), force)
     with (
@@ -143,54 +120,104 @@ def soundness_command(
         report = soundness(request, update, suspect)
     report["suspicious"] = {"found": found, "written": min(found, SUSPICIOUS_MOST)}
     write_json(out / "soundness.json", report)
-    if as_json:
-        emit(report)
-    else:
-        _print_soundness(report)
-        if found:
-            output.print(f"{found} suspicious: {out / 'suspicious.jsonl'}", soft_wrap=True)
+    show(report, as_json, _print_soundness)
+    if found and not as_json:
+        output.print(f"{found} suspicious: {out / 'suspicious.jsonl'}", soft_wrap=True)
 
 
-def _replay(path: Path, as_json: bool) -> None:
+def _replay(path: Path, as_json: bool) -> NoReturn:
     from mlnav.io import read_jsonl
     from mlnav.studies.soundness import replay
 
     results = [replay(record) for record in read_jsonl(path)]
-    again = [r for r in results if r["now"]]
-    if as_json:
-        emit({"cases": len(results), "again": len(again), "results": results})
-    else:
-        for r in results:
-            x, y, heading = r["pose"]
-            verdict = ", ".join(r["now"]) or (
-                "in order now" if r["passed"] else f"rejected now: {', '.join(r['reasons'])}"
-            )
-            output.print(
-                f"{r['label']}, cells {r['resolution_m']:.3f} m, ({x:.3f}, {y:.3f}, {heading:.4f}),"
-                f" from {r['start']}: {', '.join(r['what'])} -> {verdict}",
-                soft_wrap=True,
-            )
-        output.print(f"{len(results)} cases, {len(again)} not as they should be")
+    again = sum(bool(r["now"]) for r in results)
+    show({"cases": len(results), "again": again, "results": results}, as_json, _print_replay)
     raise typer.Exit(ENDED if again else OK)
 
 
+def _print_replay(report: dict[str, Any]) -> None:
+    for r in report["results"]:
+        x, y, heading = r["pose"]
+        verdict = ", ".join(r["now"]) or (
+            "in order now" if r["passed"] else f"rejected now: {', '.join(r['reasons'])}"
+        )
+        output.print(
+            f"{r['label']}, cells {r['resolution_m']:.3f} m, ({x:.3f}, {y:.3f}, {heading:.4f}),"
+            f" from {r['start']}: {', '.join(r['what'])} -> {verdict}",
+            soft_wrap=True,
+        )
+    output.print(f"{report['cases']} cases, {report['again']} not as they should be")
+
+
+def _print_soundness(report: dict[str, Any]) -> None:
+    from mlnav.stats import Rate
+
+    digits = {
+        "passed": 1,
+        "settled_safe": 1,
+        "outside_limits": 3,
+        "outside_bounds": 3,
+        "safe_rejected": 1,
+    }
+
+    def row(label: str, r: dict[str, Any]) -> list[str]:
+        counts = ((r["rates"][name], n) for name, n in digits.items())
+        rates = [Rate(c["hits"], c["trials"]).text(n) for c, n in counts]
+        return [label, *rates, f"{r['second_states']['found']} of {r['starts']['random']}"]
+
+    boxes = report.get("boxes")
+    rows = [*report.get("by_terrain", {}).items(), ("all", report)]
+    if boxes:
+        rows = [(f"{entry['box_half_width_m']:g} m", entry) for entry in boxes]
+    output.print(
+        f"{report['checker']}, {report['limits']}, seed {report['seed']}; 95 % Wilson intervals"
+    )
+    headings = (*(name.replace("_", " ") for name in digits), "second states")
+    print_rows(("box" if boxes else "", *headings), (), [row(*entry) for entry in rows])
+    for entry in boxes or [report]:
+        _print_findings(entry)
+
+
+def _print_findings(r: dict[str, Any]) -> None:
+    def listed(counts: dict[str, int]) -> str:
+        return ", ".join(f"{name} {n:,}" for name, n in counts.items() if n) or "none"
+
+    if "box_half_width_m" in r:
+        output.print(f"box {r['box_half_width_m']:g} m")
+    seconds = r["second_states"]
+    unsafe = f" ({listed(seconds['unsafe_by'])})" if seconds["unsafe"] else ""
+    texts = {
+        "settled states": listed(r["starts"]),
+        "outside limits by": listed(r["outside_limits_by"]),
+        "outside bounds by": listed(r["outside_bounds_by"]),
+        "safe rejected by": listed(r["safe_rejected_by"]),
+        "passed, not settled": listed(r["passed_not_settled"]),
+        "second states": f"{seconds['found']} of {r['starts']['random']:,} random starts,"
+        f" {seconds['unsafe']} unsafe{unsafe}",
+        "a pose": f"{r['inner_steps_per_pose']:.2f} inner steps,"
+        f" {r['lookups_per_pose']:.0f} look-ups",
+    }
+    for name, text in texts.items():
+        output.print(f"  {name:20} {text}")
+
+
 @app.command("cost")
+@options.with_options
 def cost_command(
+    *,
     grounds: Annotated[
         str | None,
-        typer.Option("--grounds", metavar="S/CFA,...", help="Classes, or any terrain names."),
+        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
     ] = None,
-    poses: Annotated[int, typer.Option("--poses", min=1, help="On each ground.")] = 4000,
-    seed: SeedOption = 0,
-    limits: LimitsOption = None,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    as_json: JsonOption = False,
+    poses: Annotated[int, typer.Option(min=1, help="Number on each terrain.")] = 4000,
+    seed: options.Seed = 0,
+    setup: Annotated[Config, options.configuration("limits")],
+    as_json: options.Json = False,
 ) -> None:
-    """Time a pose of every checker on the same poses, in one run on one thread.
+    """Time every checker on the same poses, in one run on one thread.
 
-    The bare verdict is timed, as planners ask for it; tables that a checker makes for a map are
-    told apart (map_ms). Inner steps are evaluations of the rover's chain.
+    Only the verdict is timed, as planners ask for it; the tables that a checker builds for a map
+    are reported separately (map_ms). Inner steps are evaluations of the rover's chain.
 
     **Examples**
 
@@ -200,14 +227,31 @@ def cost_command(
     """
     from mlnav.studies.cost import GROUNDS, cost
 
-    setup = assemble(config, settings, limits=limits)
     names = tuple(grounds.split(",")) if grounds else GROUNDS
     with progress_bar("grounds", len(names)) as update:
         report = cost(setup, names, poses, seed, progress=update)
-    if as_json:
-        emit(report)
-    else:
-        _print_cost(report)
+    show(report, as_json, _print_cost)
+
+
+def _print_cost(report: dict[str, Any]) -> None:
+    def row(r: dict[str, Any]) -> list[str]:
+        steps = r["inner_steps"]
+        times = (r["us_per_pose"], r["us_per_passed"], r["us_per_rejected"], steps["mean"])
+        return [
+            r["ground"],
+            r["checker"],
+            f"{r['passed'] / r['poses']:.1%}",
+            *("-" if t is None else f"{t:.2f}" for t in times),
+            f"{steps['p95']:.0f}",
+            f"{r['lookups']['mean']:.0f}",
+        ]
+
+    output.print(f"limits {report['limits']}; fastest of {report['repeats']} rounds, one thread")
+    figures = ("passed", "us/pose", "us/passed", "us/rejected", "steps", "p95", "look-ups")
+    print_rows(("ground", "checker"), figures, map(row, report["rows"]))
+    for name, ratios in report["ratios"].items():
+        others = ", ".join(f"{v:.2f} x {other}" for other, v in ratios.items() if other != name)
+        output.print(f"  {name:14} {others}")
 
 
 app.command("traverses")(traverses_command)
@@ -217,28 +261,27 @@ app.command("traverses")(traverses_command)
 def instructions_command(
     model: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--model", metavar="DIR", help="A network's folder; the shipped ones if none."
-        ),
+        typer.Option(metavar="DIR", help="Folder of a network; default: the shipped ones."),
     ] = None,
     networks_only: Annotated[
-        bool, typer.Option("--networks-only", help="Keep the shipped counts of all the rest.")
+        bool,
+        typer.Option("--networks-only", help="Count networks; keep the other shipped counts."),
     ] = False,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="For builds, which are kept; else temporary."),
+        typer.Option(metavar="DIR", help="Keep the builds here; default: temporary."),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Where the counts go.")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File of the counts.")
     ] = Path("out/instructions.json"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Count instructions of planner stages, poses and networks: what `compare` takes for flight.
+    """Count instructions of planner stages, poses and networks, for modelled flight times.
 
-    Everything is built twice, without and with vectors, and run under valgrind's callgrind, which
-    takes minutes. A network is turned into C by emx-onnx-cgen and has to compute what onnxruntime
-    does. `compare` reads the file that ships, python/mlnav/trials/instructions.json.
+    Everything is built twice, without and with vector instructions, and run under valgrind's
+    callgrind, which takes minutes. emx-onnx-cgen turns a network into C, which must compute the
+    same as onnxruntime. `compare` reads the shipped file, python/mlnav/trials/instructions.json.
 
     **Examples**
 
@@ -262,141 +305,49 @@ def instructions_command(
         raise RefusedError("--networks-only: no counts are shipped")
     with tempfile.TemporaryDirectory(prefix="mlnav-") as temporary:
         report = count(models, folder or Path(temporary), kept, say)
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_json(out, report)
     load_instructions(out)
-    if as_json:
-        emit(report)
-    else:
-        _print_instructions(report)
+    show(report, as_json, _print_instructions)
+    if not as_json:
         output.print(f"written: {out}", soft_wrap=True)
-
-
-def _print_soundness(report: dict[str, Any]) -> None:
-    from mlnav.stats import Rate
-
-    headings = (
-        "box" if "boxes" in report else "",
-        "passed",
-        "settled safe",
-        "outside limits",
-        "outside bounds",
-        "safe rejected",
-        "second states",
-    )
-    table = new_table(headings)
-
-    def row(label: str, r: dict[str, Any]) -> None:
-        rates = r["rates"]
-        cells = [
-            Rate(rates[k]["hits"], rates[k]["trials"]).text(3 if "outside" in k else 1)
-            for k in ("passed", "settled_safe", "outside_limits", "outside_bounds", "safe_rejected")
-        ] + [f"{r['second_states']['found']} of {r['starts']['random']}"]
-        table.add_row(label, *cells)
-
-    if "boxes" in report:
-        for entry in report["boxes"]:
-            row(f"{entry['box_half_width_m']:g} m", entry)
-    else:
-        for label, entry in report["by_terrain"].items():
-            row(label, entry)
-        row("all", report)
-    output.print(
-        f"{report['checker']}, {report['limits']}, seed {report['seed']}; 95 % Wilson intervals"
-    )
-    output.print(table)
-    for entry in report.get("boxes", [report]):
-        _print_findings(entry)
-
-
-def _print_findings(r: dict[str, Any]) -> None:
-    def listed(counts: dict[str, int]) -> str:
-        return ", ".join(f"{name} {n:,}" for name, n in counts.items() if n) or "none"
-
-    if "box_half_width_m" in r:
-        output.print(f"box {r['box_half_width_m']:g} m")
-    seconds = r["second_states"]
-    unsafe = f" ({listed(seconds['unsafe_by'])})" if seconds["unsafe"] else ""
-    for name, text in (
-        ("settled states", listed(r["starts"])),
-        ("outside limits by", listed(r["outside_limits_by"])),
-        ("outside bounds by", listed(r["outside_bounds_by"])),
-        ("safe rejected by", listed(r["safe_rejected_by"])),
-        ("passed, not settled", listed(r["passed_not_settled"])),
-        (
-            "second states",
-            f"{seconds['found']} of {r['starts']['random']:,} random starts,"
-            f" {seconds['unsafe']} unsafe{unsafe}",
-        ),
-        (
-            "a pose",
-            f"{r['inner_steps_per_pose']:.2f} inner steps, {r['lookups_per_pose']:.0f} look-ups",
-        ),
-    ):
-        output.print(f"  {name:20} {text}")
-
-
-def _print_cost(report: dict[str, Any]) -> None:
-    figures = ("passed", "us/pose", "us/passed", "us/rejected", "steps", "p95", "look-ups")
-    table = new_table(("ground", "checker"), figures)
-
-    def number(value: float | None) -> str:
-        return "-" if value is None else f"{value:.2f}"
-
-    for r in report["rows"]:
-        times = (r["us_per_pose"], r["us_per_passed"], r["us_per_rejected"])
-        steps = r["inner_steps"]
-        table.add_row(
-            r["ground"],
-            r["checker"],
-            f"{r['passed'] / r['poses']:.1%}",
-            *(number(t) for t in times),
-            number(steps["mean"]),
-            f"{steps['p95']:.0f}",
-            f"{r['lookups']['mean']:.0f}",
-        )
-    output.print(f"limits {report['limits']}; fastest of {report['repeats']} rounds, one thread")
-    output.print(table)
-    for name, ratios in report["ratios"].items():
-        others = ", ".join(f"{v:.2f} x {other}" for other, v in ratios.items() if other != name)
-        output.print(f"  {name:14} {others}")
 
 
 def _print_instructions(report: dict[str, Any]) -> None:
     from mlnav.trials.flight_time import PER_S
 
-    table = new_table(("instructions",), ("scalar", "ms", "vectorised", "ms"))
-    builds = (report, report["vectorised"])
     rates = PER_S["rad750_class"], PER_S["hpsc_class"]
+    counts = [dict(_counts(build)) for build in (report, report["vectorised"])]
 
-    def row(label: str, values: list[float]) -> None:
-        cells = [(f"{v:,.0f}", f"{1e3 * v / r:.4g}") for v, r in zip(values, rates, strict=True)]
-        table.add_row(label, *cells[0], *cells[1])
+    def row(label: str) -> list[str]:
+        values = [(count[label], rate) for count, rate in zip(counts, rates, strict=True)]
+        return [label, *(text for v, r in values for text in (f"{v:,.0f}", f"{1e3 * v / r:.4g}"))]
 
-    for name, value in report["stages"].items():
-        if not isinstance(value, dict):
-            row(name, [b["stages"][name] for b in builds])
-    for checker in report["stages"]["set_map"]:
-        row(f"set_map {checker}", [b["stages"]["set_map"][checker] for b in builds])
-    for checker, ends in report["checkers"].items():
-        for end in ends:
-            row(f"{checker} {end}", [b["checkers"][checker][end] for b in builds])
-    for name in report["network"]:
-        row(f"one map of {name}", [b["network"][name] for b in builds])
-    output.print(table)
-    for name, told in report["models"].items():
+    print_rows(("instructions",), ("scalar", "ms", "vectorised", "ms"), map(row, counts[0]))
+    for name, details in report["models"].items():
         for build in ("scalar", "vectorised"):
-            t = told[build]
+            counted = details[build]
             output.print(
-                f"{name}, {build}: {t['instructions_per_mac']:.2f} instructions a MAC,"
-                f" {t['as_generated']:,} with the generator's convolutions, within"
-                f" {t['max_difference']:.1e} of onnxruntime"
+                f"{name}, {build}: {counted['instructions_per_mac']:.2f} instructions a MAC,"
+                f" {counted['as_generated']:,} with the generator's convolutions, within"
+                f" {counted['max_difference']:.1e} of onnxruntime"
             )
     output.print(f"ms: {report['assumptions']}")
 
 
+def _counts(build: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """Counts of one build by their label in the table."""
+    stages = build["stages"]
+    yield from ((name, value) for name, value in stages.items() if not isinstance(value, dict))
+    yield from ((f"set_map {checker}", value) for checker, value in stages["set_map"].items())
+    for checker, ends in build["checkers"].items():
+        yield from ((f"{checker} {end}", value) for end, value in ends.items())
+    yield from ((f"one map of {name}", value) for name, value in build["network"].items())
+
+
 @app.command("physics")
+@options.with_options
 def physics_command(
+    *,
     what: Annotated[str, typer.Argument(metavar="settled|arcs|cost")],
     terrain: Annotated[
         str | None,
@@ -404,30 +355,25 @@ def physics_command(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS,...",
-            help="Grounds, `all` for every kind.",
+            help="Terrains; `all` for every kind.",
         ),
     ] = None,
-    count: Annotated[
-        int, typer.Option("--count", min=1, help="Poses, arcs or metres on each ground.")
-    ] = 100,
-    seed: SeedOption = 0,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    workers: WorkersOption = 1,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/bench-physics"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    count: Annotated[int, typer.Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
+    seed: options.Seed = 0,
+    setup: Annotated[Config, options.configuration("checker", "limits")],
+    workers: options.Workers = 1,
+    out: options.Out = Path("out/bench-physics"),
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Hold what is computed against what Bullet's physics does.
+    """Compare computed states with Bullet's physics.
 
-    settled: the rover is put down at random poses; where it rests against where settling says.
+    settled: the rover is put down at random poses; its state at rest against the settled state.
     arcs: turns and arcs that the checker passed are driven; states on the way against limits and
-    the checker's bounds, and once more for arcs that it also passes with their tracking error.
+    the checker's bounds, and again for arcs that also pass with their tracking error.
     cost: processor time and memory by size of cells.
 
-    DIR gets WHAT.jsonl, a record a terrain, which is gone on with next time (--force starts anew),
+    DIR gets WHAT.jsonl, one record per terrain, which the next run continues (--force starts anew),
     and WHAT.json, as --json prints it.
 
     **Examples**
@@ -444,43 +390,42 @@ def physics_command(
 
     if what not in physics.GROUNDS:
         raise RefusedError(f"{what!r} is none of {', '.join(physics.GROUNDS)}")
-    setup = assemble(config, settings, checker=checker, limits=limits)
     if setup.world.name != "bullet":
         setup = setup.replaced(world="bullet")
-    # The drive goes on whatever happens, to see all of it.
+    # An unsafe state must not end a drive: all states are compared.
     setup = setup.replaced(["world.stop_at_limits=false"])
     grounds = terrain.split(",") if terrain else list(physics.GROUNDS[what])
     for ground in grounds:
-        check_terrain(ground)  # faults of it before anything is written
-    files = (f"{what}.jsonl", f"{what}.json")
-    claim(out, files if force else (), force)
+        check_terrain(ground)  # a bad terrain is an error before anything is written
+    records, result = f"{what}.jsonl", f"{what}.json"
+    claim(out, (records, result) if force else (), force)
     if what == "cost":
         rows = [row for g in grounds for row in physics.cost(g, float(count), setup, seed)]
     else:
         with progress_bar("terrains", physics.terrains(what, grounds, count)) as update:
-            records = physics.measure(
-                what, grounds, count, setup, out / files[0],
+            rows = physics.measure(
+                what, grounds, count, setup, out / records,
                 seed=seed, workers=workers, progress=update,
             )  # fmt: skip
-        rows = (physics.settled_table if what == "settled" else physics.arcs_table)(records)
     report = {"what": what, "grounds": grounds, "count": count, "seed": seed, "rows": rows}
-    write_json(out / files[1], report)
-    if as_json:
-        emit(report)
-    else:
-        _print_rows(rows)
+    write_json(out / result, report)
+    show(report, as_json, _print_physics)
 
 
-def _print_rows(rows: list[dict[str, Any]]) -> None:
-    """A column a row of the table, since they are few and wide."""
-    table = new_table(("",), [str(row.get("case", row.get("resolution_m"))) for row in rows])
+def _print_physics(report: dict[str, Any]) -> None:
+    """A terrain or cell size is a column, since they are few and their rows many."""
+
+    def cell(value: Any) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+    rows = report["rows"]
     flat = [dict(_flattened(row)) for row in rows]
-    for key in dict.fromkeys(k for row in flat for k in row):
-        table.add_row(key, *(_cell(row.get(key)) for row in flat))
-    output.print(table)
+    names = dict.fromkeys(name for row in flat for name in row)
+    columns = [str(row.get("case", row.get("resolution_m"))) for row in rows]
+    print_rows(("",), columns, [[k, *(cell(row.get(k)) for row in flat)] for k in names])
 
 
-def _flattened(row: dict[str, Any], prefix: str = "") -> Any:
+def _flattened(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
         if isinstance(value, dict) and {"rate", "wilson95"} <= value.keys():
             yield prefix + key, f"{value['hits']}"
@@ -488,7 +433,3 @@ def _flattened(row: dict[str, Any], prefix: str = "") -> Any:
             yield from _flattened(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)

@@ -6,27 +6,23 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mlnav.cli import options
 from mlnav.cli.common import (
     ENDED,
     INTERRUPTED,
     OK,
-    AllowCoarseOption,
-    BandOption,
-    JsonOption,
-    NodataOption,
-    VerticalUnitOption,
-    allowing_coarse,
     emit,
-    new_table,
     output,
+    print_fields,
     progress_bar,
-    reading,
     say,
+    show,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +31,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Monte Carlo campaigns: run, go on, look at, report.",
+    help="Monte Carlo campaigns: run, resume, inspect, report.",
 )
 
 SetOption = Annotated[
@@ -46,10 +42,10 @@ SetOption = Annotated[
         help="One value of it, as stop.width=0.05 or config.planner.commit_length_m=0.5.",
     ),
 ]
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Of the campaign.")]
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the campaign.")]
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", "-w", min=1, help="Processes; as many as there are cores."),
+    typer.Option("--workers", "-w", min=1, help="Worker processes; default: the number of cores."),
 ]
 SchedulerOption = Annotated[
     str | None,
@@ -61,18 +57,20 @@ SchedulerOption = Annotated[
 ]
 KeepOldOption = Annotated[
     bool,
-    typer.Option("--keep-old", help="Keep results that other code, models or terrain files made."),
+    typer.Option("--keep-old", help="Keep results of other code, models or terrain files."),
 ]
 
 
 @app.command("run")
+@options.with_options
 def run_command(
+    *,
     spec: Annotated[
         str, typer.Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where it goes; out/campaign/NAME."),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder; default: out/campaign/NAME."),
     ] = None,
     terrain: Annotated[
         list[str] | None,
@@ -80,25 +78,23 @@ def run_command(
             "--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="Instead of its terrains; repeat."
         ),
     ] = None,
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
+    reading: options.Reading,
     trials: Annotated[
-        int | None, typer.Option("--trials", min=1, help="Of each terrain and contender.")
+        int | None, typer.Option(min=1, help="Number per terrain and contender.")
     ] = None,
-    allow_coarse: AllowCoarseOption = False,
+    allow_coarse: options.AllowCoarse = False,
     settings: SetOption = None,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run a campaign: every terrain, trial and contender of a definition.
 
     Contenders share terrain, start, goal, noise and dispersions of a trial. A trial that crashes
-    its process, hangs or runs out of memory is tried once more and then recorded as that, with a
-    replay file; the others go on. DIR must not hold a campaign yet. Ctrl-C keeps what has ended;
-    `mlnav campaign resume` goes on, also after a power cut. Shipped: smoke, heuristics, real,
-    bullet. Ends with 1 if any trial has no run.
+    its process, hangs or runs out of memory is tried once more and then recorded as such, with a
+    replay file; the others continue. DIR must not hold a campaign yet. Ctrl-C keeps finished
+    trials; `mlnav campaign resume` continues, also after a power cut. Shipped: smoke, heuristics,
+    real, bullet. Exit code 1 if any trial has no run.
 
     **Examples**
 
@@ -111,27 +107,19 @@ def run_command(
     from mlnav.campaign import load_definition, run
 
     changes = [
-        *allowing_coarse(allow_coarse, "config."),
+        *options.allowing_coarse(allow_coarse, "config."),
         *(settings or ()),
         *([f"trials={trials}"] if trials else ()),
     ]
     definition = load_definition(
         spec,
         terrains=terrain or (),
-        reading=reading(band, nodata, vertical_unit),
+        reading=reading,
         settings=changes,
     )
     name = re.sub(r"[^\w.+-]+", "-", definition.name)
     folder = out or Path("out/campaign") / name
-    with watched(f"`mlnav campaign resume {folder}` goes on") as progress:
-        store = run(
-            definition,
-            folder,
-            workers=workers or _cores(),
-            scheduler=scheduler,
-            progress=progress,
-        )
-    _finish(store, as_json)
+    _run(partial(run, definition, folder), folder, workers, scheduler, as_json)
 
 
 @app.command("resume")
@@ -139,19 +127,17 @@ def resume_command(
     folder: FolderArgument,
     trials: Annotated[
         int | None,
-        typer.Option(
-            "--trials", min=1, help="Of each terrain and contender; more than there were."
-        ),
+        typer.Option(min=1, help="Number per terrain and contender, increased."),
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Go on with a campaign: run what has no result yet.
+    """Continue a campaign: run the trials without a result.
 
-    Results that other code, models or terrain files made are not mixed in silently: it stops, and
-    --keep-old counts them as done. Trials in damaged parts run again.
+    Results of other code, models or terrain files are an error, unless --keep-old counts them as
+    done. Trials in damaged parts run again.
 
     **Examples**
 
@@ -161,16 +147,8 @@ def resume_command(
     """
     from mlnav.campaign import resume
 
-    with watched(f"`mlnav campaign resume {folder}` goes on") as progress:
-        store = resume(
-            folder,
-            trials=trials,
-            keep_old=keep_old,
-            workers=workers or _cores(),
-            scheduler=scheduler,
-            progress=progress,
-        )
-    _finish(store, as_json)
+    start = partial(resume, folder, trials=trials, keep_old=keep_old)
+    _run(start, folder, workers, scheduler, as_json)
 
 
 @app.command("rerun")
@@ -185,14 +163,16 @@ def rerun_command(
     ] = None,
     outcomes: Annotated[
         list[str] | None,
-        typer.Option("--outcome", metavar="NAME", help="All that ended so: crashed; repeat."),
+        typer.Option(
+            "--outcome", metavar="NAME", help="All with this outcome, as crashed; repeat."
+        ),
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Run trials again that have a result; the new one counts from now on.
+    """Run trials again that have a result; the new result replaces it.
 
     **Examples**
 
@@ -202,22 +182,13 @@ def rerun_command(
     """
     from mlnav.campaign import rerun
 
-    with watched(f"`mlnav campaign resume {folder}` goes on") as progress:
-        store = rerun(
-            folder,
-            names or (),
-            outcomes=outcomes or (),
-            keep_old=keep_old,
-            workers=workers or _cores(),
-            scheduler=scheduler,
-            progress=progress,
-        )
-    _finish(store, as_json)
+    start = partial(rerun, folder, names or (), outcomes=outcomes or (), keep_old=keep_old)
+    _run(start, folder, workers, scheduler, as_json)
 
 
 @app.command("status")
-def status_command(folder: FolderArgument, as_json: JsonOption = False) -> None:
-    """How a campaign stands, also while it runs. Ends with 1 if anything is left to run.
+def status_command(folder: FolderArgument, as_json: options.Json = False) -> None:
+    """Show the state of a campaign, also while it runs. Exit code 1 if trials are left to run.
 
     **Examples**
 
@@ -226,18 +197,20 @@ def status_command(folder: FolderArgument, as_json: JsonOption = False) -> None:
     from mlnav.campaign import status
 
     found = status(folder)
-    _tell(found, folder, as_json)
+    _show_status(found, folder, as_json)
     raise typer.Exit(OK if found.complete else ENDED)
 
 
 @app.command("merge")
 def merge_command(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Campaigns.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="For the whole.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the merged campaign.")
+    ],
     keep_old: KeepOldOption = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Put campaigns together that differ in terrains, contenders or number of trials alone.
+    """Merge campaigns that differ only in terrains, contenders or number of trials.
 
     **Examples**
 
@@ -253,14 +226,14 @@ def report_command(
     folder: FolderArgument,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where it goes; DIR/report."),
+        typer.Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report."),
     ] = None,
     pictures: Annotated[
-        int, typer.Option("--pictures", min=0, help="Failures to drive again and draw, at most.")
+        int, typer.Option(min=0, help="Failed trials to rerun and draw, at most.")
     ] = 6,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Write what a campaign shows, also while it runs: a page, Markdown, JSON and CSV.
+    """Write the report of a campaign, also while it runs: a page, Markdown, JSON and CSV.
 
     An earlier report is replaced.
 
@@ -272,19 +245,19 @@ def report_command(
     """
     from mlnav.report.report import write_report
 
-    _written(write_report(folder, out, pictures), as_json)
+    _show_files(write_report(folder, out, pictures), as_json)
 
 
 @app.command("compare")
 def compare_command(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Folder of a campaign.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Of another.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Folder of another.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the page goes.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the page.")
     ] = Path("out/campaign-compare"),
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Compare two campaigns, as of two versions of the code; trial by trial where they share them.
+    """Compare two campaigns, as of two versions of the code, trial by trial where both have them.
 
     An earlier comparison is replaced.
 
@@ -294,36 +267,46 @@ def compare_command(
     """
     from mlnav.report.report import compare_reports
 
-    _written(compare_reports(before, after, out), as_json)
+    _show_files(compare_reports(before, after, out), as_json)
 
 
 # ----------------------------------------------------------------------------------------- details
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
+def _run(
+    start: Callable[..., Store],
+    folder: Path,
+    workers: int | None,
+    scheduler: str | None,
+    as_json: bool,
+) -> None:
+    """Run trials with progress at the terminal; print the state of the campaign at the end."""
+    workers = workers or len(os.sched_getaffinity(0))
+    with watched(f"`mlnav campaign resume {folder}` goes on") as progress:
+        store = start(workers=workers, scheduler=scheduler, progress=progress)
+    _finish(store, as_json)
 
 
 @contextmanager
 def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
-    """Progress at the terminal; Ctrl-C ends with a hint of how to go on."""
+    """Progress at the terminal; Ctrl-C prints a hint how to continue."""
     last: Progress | None = None
     try:
         with progress_bar("trials", 1.0) as update:
 
-            def tell(progress: Progress) -> None:
+            def update_bar(progress: Progress) -> None:
                 nonlocal last
                 last = progress
-                update(progress.done / progress.total, _in_words(progress))
+                update(progress.done / progress.total, _progress_text(progress))
 
-            yield tell
+            yield update_bar
     except KeyboardInterrupt:
         ended = "" if last is None else f" after {last.done} of {last.total} trials"
         say(f"interrupted{ended}: {hint}")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _in_words(progress: Progress) -> str:
+def _progress_text(progress: Progress) -> str:
     left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
     failed = f", {progress.failed} without a run" if progress.failed else ""
     return (
@@ -339,22 +322,21 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _written(files: Mapping[str, Path], as_json: bool) -> None:
-    if as_json:
-        emit({name: str(path) for name, path in files.items()})
-    else:
-        output.print(str(next(iter(files.values()))), soft_wrap=True)
+def _show_files(files: Mapping[str, Path], as_json: bool) -> None:
+    first, *_ = files.values()
+    paths = {name: str(path) for name, path in files.items()}
+    show(paths, as_json, lambda _: output.print(str(first), soft_wrap=True))
 
 
 def _finish(store: Store, as_json: bool) -> None:
     from mlnav.campaign import status
 
     found = status(store.folder)
-    _tell(found, store.folder, as_json)
+    _show_status(found, store.folder, as_json)
     raise typer.Exit(ENDED if found.failed else OK)
 
 
-def _tell(found: Status, folder: Path, as_json: bool) -> None:
+def _show_status(found: Status, folder: Path, as_json: bool) -> None:
     if as_json:
         emit({**found.as_dict(), "out": str(folder)})
     else:
@@ -364,26 +346,26 @@ def _tell(found: Status, folder: Path, as_json: bool) -> None:
 
 
 def _print(found: Status, folder: Path) -> None:
-    table = new_table(("", ""), header=False)
     state = "complete" if found.complete else "not complete"
     if found.writer is not None:
         left = "" if found.left_s is None else f", {_duration(found.left_s)} left"
         state += f", being run by {found.writer}{left}"
-    table.add_row("campaign", f"[bold]{found.name}[/], {state}")
-    table.add_row("trials", f"{found.done} of {found.total}")
+    fields = [
+        ("campaign", f"[bold]{found.name}[/], {state}"),
+        ("trials", f"{found.done} of {found.total}"),
+    ]
     for name, figures in found.figures.items():
         unsafe, per_km = figures.rate("unsafe"), figures.number("unsafe_per_km")
         text = f"{name} {unsafe.hits}/{unsafe.trials}, {unsafe.text(1)}"
         text += "" if per_km is None else f", {per_km:.2f}/km"
-        table.add_row(f"[{'red' if unsafe.hits else 'green'}]unsafe[/]", text)
+        fields.append((f"[{'red' if unsafe.hits else 'green'}]unsafe[/]", text))
     for name, idle in found.out_of_work.items():
-        table.add_row("[red]out of work[/]", f"{name}: {idle}")
+        fields.append(("[red]out of work[/]", f"{name}: {idle}"))
     for name, figures in found.figures.items():
-        table.add_row("success", f"{name} {figures.rate('success').text(1)}")
+        fields.append(("success", f"{name} {figures.rate('success').text(1)}"))
     ended = (f"{n} {outcome.replace('_', ' ')}" for outcome, n in found.outcomes.items())
-    table.add_row("outcomes", ", ".join(ended) or "-")
-    table.add_row("results", str(folder))
-    output.print(table)
+    fields += [("outcomes", ", ".join(ended) or "-"), ("results", str(folder))]
+    print_fields(fields)
     if found.failed:
         say(
             f"{found.failed} trials have no run: `mlnav replay {folder}/replays/KEY.json` shows"

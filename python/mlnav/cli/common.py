@@ -1,4 +1,4 @@
-"""What the commands share: options, messages, exit codes, output folders."""
+"""What the commands share: messages, exit codes, output folders, tables, progress."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -17,7 +17,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from mlnav.cli.streams import take_every_text
-from mlnav.config import Config, load_config
+from mlnav.config import Config
 from mlnav.io.records import to_json
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ output = Console(highlight=False, width=None if sys.stdout.isatty() else 170)
 
 
 class RefusedError(ValueError):
-    """Bad input, told in one line."""
+    """Bad input; the message is one line."""
 
 
 class Group(TyperGroup):
-    """Turns every fault into one line and an exit code, unless --debug asks for the traceback."""
+    """Prints every fault as one line and sets the exit code; --debug shows the traceback."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a program."""
@@ -64,15 +64,15 @@ class Group(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:
-            _drop_output()  # its reader went away; nothing is left to say
+            _drop_output()  # the reader of the pipe has closed it
             ctx.exit(OK)
         except Exception as fault:
             if ctx.params.get("debug") or hasattr(fault, "exit_code"):
-                raise  # usage errors know how to show themselves
+                raise  # usage errors print themselves
             if _is_input_fault(fault):
                 text = " ".join(str(fault).split())
                 if isinstance(fault, OSError) and fault.filename is None and fault.errno in _FULL:
-                    _drop_output()  # what writes files names them, so it is this that is full
+                    _drop_output()  # errors of files have a name, so it is this that is full
                     text = f"standard output: {fault.strerror}"
                 errors.print(f"[bold red]error:[/] {escaped(text)}", soft_wrap=True)
                 ctx.exit(USAGE)
@@ -85,7 +85,7 @@ class Group(TyperGroup):
 
 
 def _drop_output() -> None:
-    """Write no more to standard output: what is left there would fail again at the end."""
+    """Discard further standard output: flushing it at exit would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -101,7 +101,24 @@ def _is_input_fault(fault: Exception) -> bool:
     return isinstance(fault, ValueError) and type(fault).__module__.startswith("mlnav")
 
 
-# ---------------------------------------------------------------------------------------- options
+# ----------------------------------------------------------------------------------------- values
+
+
+def numbers(
+    option: str, text: str | None, wanted: str = "a list of numbers", count: int = 0
+) -> tuple[float, ...]:
+    """Numbers separated by commas; exactly `count` of them, unless that is 0.
+
+    Raises:
+        RefusedError: the text is something else than what is `wanted`.
+    """
+    try:
+        found = tuple(map(float, text.split(","))) if text else ()
+        if count not in (0, len(found)):
+            raise ValueError
+    except ValueError:
+        raise RefusedError(f"{option}: {text!r} is not {wanted}") from None
+    return found
 
 
 def point(option: str, text: str | None) -> tuple[float, float] | None:
@@ -112,124 +129,20 @@ def point(option: str, text: str | None) -> tuple[float, float] | None:
     """
     if text is None:
         return None
-    try:
-        x, y = (float(part) for part in text.split(","))
-    except ValueError:
-        raise RefusedError(f"{option}: {text!r} is not X,Y in metres") from None
+    x, y = numbers(option, text, "X,Y in metres", 2)
     return x, y
 
 
-TerrainOption = Annotated[
-    str,
-    typer.Option(
-        "--terrain",
-        "-t",
-        metavar="FILE|RECIPE|CLASS",
-        help="GeoTIFF, recipe (YAML file or shipped name), or class of slope/CFA such as 10/.07.",
-    ),
-]
-BandOption = Annotated[
-    int, typer.Option("--band", min=1, metavar="N", help="Of the heights in a GeoTIFF.")
-]
-NodataOption = Annotated[
-    list[float] | None,
-    typer.Option("--nodata", metavar="VALUE", help="Also unknown in a GeoTIFF; repeat."),
-]
-VerticalUnitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--vertical-unit",
-        metavar="UNIT",
-        help="Of the heights in a GeoTIFF, whatever it says: m, ft, us-ft, km, ...",
-    ),
-]
-AllowCoarseOption = Annotated[
-    bool,
-    typer.Option("--allow-coarse", help="Also on cells coarser than 0.2 m, which hide rocks."),
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of recipe and run.")]
-StartOption = Annotated[
-    str | None,
-    typer.Option("--start", metavar="X,Y", help="Start in metres."),
-]
-GoalOption = Annotated[
-    str | None,
-    typer.Option("--goal", metavar="X,Y", help="Goal in metres."),
-]
-HeadingOption = Annotated[
-    float | None,
-    typer.Option("--heading-deg", help="Heading at the start; towards the goal by default."),
-]
-PlannerOption = Annotated[str | None, typer.Option("--planner", help="enav")]
-CheckerOption = Annotated[
-    str | None, typer.Option("--checker", help="verified, fixed_box, probabilistic, settle")
-]
-LimitsOption = Annotated[str | None, typer.Option("--limits", help="flight_like, enav_like")]
-HeuristicOption = Annotated[
-    str | None, typer.Option("--heuristic", help="none, failures, sobel, network, oracle")
-]
-WorldOption = Annotated[str | None, typer.Option("--world", help="kinematic, bullet")]
-SensorOption = Annotated[str | None, typer.Option("--sensor", help="truth, stereo")]
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One value, as planner.commit_length_m=0.5."),
-]
-OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where results go.")]
-WorkersOption = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Processes; 0: in this one.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Replace earlier results.")]
-
-
-def numbers(option: str, text: str | None) -> tuple[float, ...]:
-    """`0.15,0.20`.
+def driven_terrain(spec: str, seed: int, reading: Reading, config: Config) -> Terrain:
+    """The terrain of --terrain, checked that its cells are fine enough to plan or drive on.
 
     Raises:
-        RefusedError: the text is something else.
-    """
-    try:
-        return tuple(float(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise RefusedError(f"{option}: {text!r} is not a list of numbers") from None
-
-
-def assemble(
-    config: Path | None,
-    settings: Sequence[str] | None,
-    allow_coarse: bool = False,
-    **parts: str | None,
-) -> Config:
-    """The configuration: file, then options, then single settings; later ones win."""
-    base = load_config(config) if config is not None else Config()
-    return base.replaced([*allowing_coarse(allow_coarse), *(settings or ())], **parts)
-
-
-def allowing_coarse(allow: bool, path: str = "") -> list[str]:
-    """The single setting that --allow-coarse stands for, of a configuration at `path`."""
-    return [f"{path}traverse.allow_coarse_cells=true"] if allow else []
-
-
-def reading(band: int, nodata: Sequence[float] | None, vertical_unit: str | None) -> Reading:
-    """How GeoTIFFs are read: what --band, --nodata and --vertical-unit say together."""
-    from mlnav.terrain import Reading
-
-    return Reading(band, tuple(nodata or ()), vertical_unit)
-
-
-def driven_terrain(spec: str, seed: int, how: Reading, config: Config) -> Terrain:
-    """The terrain of --terrain, once its cells are fine enough to plan, check or drive on.
-
-    Raises:
-        TerrainError: there is none, or its cells are coarse and the configuration does not insist.
+        TerrainError: there is none, or its cells are too coarse for the configuration.
     """
     from mlnav.sim.cells import check_cells
     from mlnav.terrain import load
 
-    terrain = load(spec, seed, how)
+    terrain = load(spec, seed, reading)
     check_cells(terrain, config)
     return terrain
 
@@ -240,14 +153,14 @@ def driven_terrain(spec: str, seed: int, how: Reading, config: Config) -> Terrai
 def claim(
     folder: Path, names: Sequence[str], force: bool, *more: tuple[Path, Sequence[str]]
 ) -> None:
-    """Make folders ready for results of these names: all of them, or nothing is touched.
+    """Make folders ready for results: all of them, or nothing is touched.
 
-    Call it once all that may be refused has been looked at, since it removes what `force` replaces.
+    Call it after all input is checked, since it removes the files that `force` replaces.
 
     Args:
-        folder: for results.
+        folder: of results.
         names: of the results in it.
-        force: replace results that are there.
+        force: replace results that exist.
         more: further folders, each with its names.
 
     Raises:
@@ -276,31 +189,36 @@ def claim(
 
 
 def _made_folders(folder: Path) -> list[Path]:
-    """Make a folder; those that were not there, outermost first."""
+    """Make a folder; returns the folders that did not exist, outermost first."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing[::-1]
 
 
 def file_name(label: str) -> str:
-    """A name of a terrain as one of a file, without a suffix."""
+    """A terrain's name as a file name without suffix."""
     kept = "".join(c if c.isalnum() or c in "._+-" else "-" for c in label.replace(" ", ""))
     return kept.strip(".-") or "terrain"
 
 
 def emit(value: Any) -> None:
-    """The one JSON object of a command."""
+    """Print the one JSON object of a command."""
     sys.stdout.write(to_json(value, indent=2) + "\n")
     sys.stdout.flush()
 
 
+def show(value: Any, as_json: bool, show_text: Callable[[Any], None]) -> None:
+    """Print the result of a command: as JSON with --json, otherwise by `show_text(value)`."""
+    (emit if as_json else show_text)(value)
+
+
 def say(text: str) -> None:
-    """A message for the person at the terminal."""
+    """Print a message on standard error."""
     errors.print(text, soft_wrap=True)
 
 
 def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: bool = True) -> Table:
-    """A table for the screen that cuts no cell: where it is narrow, the widest columns fold.
+    """A table that cuts no cell: on a narrow screen the widest columns fold.
 
     Args:
         labels: headings of columns of text, on the left.
@@ -315,8 +233,26 @@ def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: boo
     return table
 
 
+def print_rows(
+    labels: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """Print a table with columns as of `new_table`."""
+    table = new_table(labels, figures)
+    for row in rows:
+        table.add_row(*row)
+    output.print(table)
+
+
+def print_fields(fields: Iterable[tuple[str, str]]) -> None:
+    """Print names and values, one pair per line."""
+    table = new_table(("", ""), header=False)
+    for field in fields:
+        table.add_row(*field)
+    output.print(table)
+
+
 def print_table(table: tables.Table) -> None:
-    """A table of a report: a block a terrain, names folded where the screen is narrow."""
+    """Print a table of a report by terrain; names fold where the screen is narrow."""
     if not table.lines:
         return
     output.print(f"[bold]{escaped(table.caption)}[/]", soft_wrap=True)

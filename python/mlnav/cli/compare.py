@@ -10,24 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mlnav.cli import options
 from mlnav.cli.campaign import KeepOldOption, watched
 from mlnav.cli.common import (
-    AllowCoarseOption,
-    BandOption,
-    CheckerOption,
-    ConfigOption,
-    ForceOption,
-    JsonOption,
-    LimitsOption,
-    NodataOption,
-    OutOption,
-    PlannerOption,
     RefusedError,
-    SetOption,
-    VerticalUnitOption,
-    WorkersOption,
-    WorldOption,
-    assemble,
     claim,
     emit,
     escaped,
@@ -36,7 +22,6 @@ from mlnav.cli.common import (
     output,
     print_table,
     progress_bar,
-    reading,
 )
 from mlnav.config import Config
 
@@ -45,10 +30,12 @@ if TYPE_CHECKING:
     from mlnav.campaign.analysis import Analysis
 
 COMPARED = ("planner", "heuristic", "sensor")
-"""Parts of the configuration that contenders are made of here."""
+"""Parts of the configuration in which contenders differ."""
 
 
+@options.with_options
 def compare_command(
+    *,
     more: Annotated[
         list[str] | None, typer.Argument(metavar="[TERRAIN]...", help="Further terrains.")
     ] = None,
@@ -58,87 +45,72 @@ def compare_command(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS",
-            help="GeoTIFF, recipe, or class such as 10/.07; several after it, or the option again.",
+            help="GeoTIFF, recipe, or class such as 10/.07; one or several, or repeat.",
         ),
     ] = None,
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    planners: Annotated[str | None, typer.Option("--planners", metavar="A,B,...")] = None,
+    reading: options.Reading,
+    planners: Annotated[str | None, typer.Option(metavar="A,B,...")] = None,
     heuristics: Annotated[
         str,
         typer.Option(
-            "--heuristics",
             metavar="C,D,...",
-            help="Names, each with settings of its own after a colon if need be:"
+            help="Names; settings of one may follow it after a colon:"
             " none,sobel:weight_per_m=20;to_go_fraction=0",
         ),
     ] = "none,sobel",
-    sensors: Annotated[
-        str | None, typer.Option("--sensors", metavar="E,F,...", help="truth, stereo")
-    ] = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    world: WorldOption = None,
-    pairs: Annotated[
-        int, typer.Option("--pairs", min=1, help="Start-goal pairs of each terrain.")
-    ] = 10,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of terrains, pairs and noise.")] = 0,
+    sensors: Annotated[str | None, typer.Option(metavar="E,F,...", help="truth, stereo")] = None,
+    base: Annotated[Config, options.configuration("checker", "limits", "world", "allow_coarse")],
+    pairs: Annotated[int, typer.Option(min=1, help="Start-goal pairs on each terrain.")] = 10,
+    seed: options.RunSeed = 0,
     rocks: Annotated[
         str | None,
         typer.Option(
-            "--rocks",
             metavar="CFA,...",
-            help="Drive each GeoTIFF with rocks of these covers on it; 0 is as it is.",
+            help="Add rocks of these covers to each GeoTIFF; 0: none.",
         ),
     ] = None,
     size: Annotated[
         float | None,
         typer.Option(
-            "--size",
             min=2.0,
             metavar="M",
-            help="Draw pairs in the square of this side in the middle of a GeoTIFF.",
+            help="Draw pairs in a square of this side in the middle of a GeoTIFF.",
         ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--ace-budget", min=1, help="ACE evaluations a cycle may spend.")
+        int | None, typer.Option("--ace-budget", min=1, help="ACE evaluations per cycle.")
     ] = None,
     same_state: Annotated[
         int,
         typer.Option(
-            "--same-state",
             min=0,
             metavar="K",
-            help="Also plan one cycle of everyone from K states a terrain of the first contender.",
+            help="Also plan one cycle of every contender from K states per terrain of the first.",
         ),
     ] = 0,
-    workers: WorkersOption = 1,
+    workers: options.Workers = 1,
     keep_old: KeepOldOption = False,
-    allow_coarse: AllowCoarseOption = False,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/compare"),
+    out: options.Out = Path("out/compare"),
     pictures: Annotated[bool, typer.Option(help="Draw compare.png and states/*.png.")] = True,
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
     """Drive the same pairs with every contender, planner x heuristic x sensor, and compare.
 
     This is a campaign (`mlnav campaign`), defined by these options instead of a file: the same
-    seeds, records, statistics and report. Classes and recipes: a pair is a terrain of its own with
-    its start and goal. GeoTIFFs: pairs are drawn, both ends safe to stand on by settling, at least
-    20 m (or 60 % of the usable extent) apart, and joined in a cheap screen: a flood over a 0.5 m
-    lattice of points where the settled rover is within limits at any of 8 headings. With rocks, all
-    this holds on the rocky terrain; 2.5 m about start and goal are kept clear.
+    seeds, records, statistics and report. Classes and recipes: each pair is a new terrain with its
+    own start and goal. GeoTIFFs: pairs are drawn; both ends are safe when settled, at least 20 m
+    (or 60 % of the usable extent) apart, and connected: a flood fill over a 0.5 m lattice of points
+    where the settled rover is within limits at any of 8 headings. With rocks, all this holds on the
+    rocky terrain; 2.5 m about start and goal are kept clear.
 
-    The first contender is what others are measured against: times fewer is its ACE evaluations a
-    cycle over those of another, over pairs where both arrive, with a paired bootstrap interval.
+    The first contender is the baseline: "times fewer" is its ACE evaluations per cycle over those
+    of another, over pairs where both arrive, with a paired bootstrap interval.
 
-    DIR is the campaign's folder. Called again with the same, further or other terrains, contenders
-    and pairs it goes on with it (--force starts anew). It gets report/, as of `mlnav campaign
-    report`; compare.png; states/*.png, the cycle of each terrain where the first contender spent
-    most, as everyone would plan it; and same_states.json with --same-state.
+    DIR is the campaign's folder. A further call with the same or other terrains, contenders and
+    pairs continues it (--force starts anew). It gets report/, as of `mlnav campaign report`;
+    compare.png; states/*.png, the most expensive cycle of the first contender on each terrain, as
+    every contender plans it; and same_states.json with --same-state.
 
     **Examples**
 
@@ -151,7 +123,6 @@ def compare_command(
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
         raise RefusedError("--terrain: a GeoTIFF, recipe or class is needed")
-    base = assemble(config, settings, allow_coarse, checker=checker, limits=limits, world=world)
     if budget is not None:
         base = base.replaced([f"traverse.ace_budget={budget}"])
     contenders = contenders_of(
@@ -169,7 +140,7 @@ def compare_command(
         name="compare",
         trials=pairs,
         seed=seed,
-        how=reading(band, nodata, vertical_unit),
+        how=reading,
         covers=numbers("--rocks", rocks) or (0.0,),
         size_m=size,
     )
@@ -177,29 +148,26 @@ def compare_command(
     _reported(store, out, same_state, workers, pictures, as_json)
 
 
+@options.with_options
 def traverses_command(
+    *,
     classes: Annotated[
         str | None,
-        typer.Option("--classes", metavar="S/CFA,...", help="Classes, or any terrain names."),
+        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs a class.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of terrains, pairs and noise.")] = 0,
-    planner: PlannerOption = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    heuristic: Annotated[str | None, typer.Option("--heuristic")] = None,
-    workers: WorkersOption = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs per class.")] = 20,
+    seed: options.RunSeed = 0,
+    setup: Annotated[Config, options.configuration("planner", "checker", "limits", "heuristic")],
+    workers: options.Workers = 1,
     keep_old: KeepOldOption = False,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/bench-traverses"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    out: options.Out = Path("out/bench-traverses"),
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
     """Drive many traverses of one configuration and print a table by class.
 
-    A campaign of one contender, as `mlnav compare` is of several: the same seed and class is the
-    same terrain under every configuration, and DIR is gone on with next time (--force starts anew).
+    A campaign of one contender: the same seed and class give the same terrain under every
+    configuration, and the next run continues DIR (--force starts anew).
 
     **Examples**
 
@@ -207,9 +175,6 @@ def traverses_command(
 
     mlnav bench traverses --heuristic sobel --json
     """
-    setup = assemble(
-        config, settings, planner=planner, checker=checker, limits=limits, heuristic=heuristic
-    )
     contenders = contenders_of(setup, **{part: [getattr(setup, part).name] for part in COMPARED})
     specs = classes.split(",") if classes else list(CLASSES)
     definition = definition_of(setup, contenders, specs, name="traverses", trials=seeds, seed=seed)
@@ -222,7 +187,7 @@ CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
 
 
 def _parts(text: str) -> list[str]:
-    """Terrains of one word: commas part them, unless a file is named so."""
+    """Terrains in one argument: separated by commas, unless a file has that name."""
     return [text] if Path(text).exists() else [p for p in text.split(",") if p]
 
 
@@ -230,10 +195,10 @@ def _parts(text: str) -> list[str]:
 
 
 def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
-    """Every combination of the named planners, heuristics and sensors, as a definition has them.
+    """Every combination of planners, heuristics and sensors, as a definition lists contenders.
 
-    A name may carry settings of its own, `sobel:weight_per_m=20;to_go_fraction=0`. Where the base
-    has the part of that name, its settings are kept; the others have their defaults.
+    Settings may follow a name, `sobel:weight_per_m=20;to_go_fraction=0`. A part that the base has
+    keeps its settings; others have their defaults.
 
     Raises:
         ConfigError: an unknown name or setting.
@@ -242,22 +207,14 @@ def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
     found = []
     for chosen in itertools.product(*(names[part] for part in COMPARED)):
         config = base
-        for part, text in zip(COMPARED, chosen, strict=True):
-            config = _with(config, part, text)
         named = dict(zip(COMPARED, chosen, strict=True))
+        for part, text in named.items():
+            config = _with(config, part, text)
         label = "+".join(named[part] for part in differ or COMPARED[1:2])
-        parts = {k: v for part in COMPARED for k, v in _part(config, part).items()}
-        found.append({"name": _plain(label), **parts})
+        parts = config.model_dump(mode="json", include=set(COMPARED))
+        # `sobel:weight_per_m=20` as `sobel-weight_per_m-20`
+        found.append({"name": re.sub(r"[^A-Za-z0-9_.+-]", "-", label), **parts})
     return found
-
-
-def _plain(label: str) -> str:
-    """A contender's name of letters that names may have: `sobel:weight_per_m=20` as `sobel-...`."""
-    return re.sub(r"[^A-Za-z0-9_.+-]", "-", label)
-
-
-def _part(config: Config, part: str) -> dict[str, Any]:
-    return {part: getattr(config, part).model_dump(mode="json")}
 
 
 def _with(config: Config, part: str, text: str) -> Config:
@@ -304,8 +261,8 @@ def definition_of(
         for terrain in terrains
         for cover in (covers if is_geotiff(terrain) else (0.0,))
     ]
-    # Contenders bring their parts; what they share does not depend on how many there are.
-    shared = base.model_dump(mode="json")
+    # Parts that contenders may differ in are theirs, whatever the number of contenders.
+    shared = base.model_dump(mode="json", exclude=set(COMPARED))
     return checked_definition(
         {
             "name": name,
@@ -313,13 +270,13 @@ def definition_of(
             "trials": trials,
             "terrains": listed,
             "contenders": list(contenders),
-            "config": {k: v for k, v in shared.items() if k not in COMPARED},
+            "config": shared,
         }
     )
 
 
 def driven(definition: Definition, out: Path, workers: int, force: bool, keep_old: bool) -> Store:
-    """Run it in a folder, or go on there."""
+    """Run a campaign in a folder, or continue the one there."""
     from mlnav.campaign import run
     from mlnav.campaign.definition import check_available
     from mlnav.campaign.store import remove
@@ -403,7 +360,7 @@ def _draw(store: Store, analysis: Analysis, out: Path) -> None:
 
 
 def print_analysis(analysis: Analysis) -> None:
-    """The tables of a campaign on the screen, and what to know of its contenders."""
+    """Print the tables of a campaign, and warnings about its contenders."""
     from mlnav.report import tables
 
     for table in tables.for_screen(analysis):
@@ -418,11 +375,10 @@ def print_analysis(analysis: Analysis) -> None:
 
 
 def _print_same_states(contenders: dict[str, Any]) -> None:
-    told = []
+    from mlnav.stats import Estimate
+
+    ratios = []
     for name, c in contenders.items():
-        ratio = c["ratio"]
-        text = "-" if ratio["value"] is None else f"{ratio['value']:.2f}"
-        if ratio["ci95"] is not None:
-            text += " [{:.2f}, {:.2f}]".format(*ratio["ci95"])
-        told.append(f"{name} {text} of {c['states']}")
-    output.print(f"times fewer from the same states, without memory: {', '.join(told)}")
+        ratio = Estimate(c["ratio"]["value"], c["ratio"]["ci95"], c["ratio"]["n"])
+        ratios.append(f"{name} {ratio.text()} of {c['states']}")
+    output.print(f"times fewer from the same states, without memory: {', '.join(ratios)}")

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Annotated
 
 import typer
 
-from mlnav.cli.common import (
-    CheckerOption,
-    ConfigOption,
-    HeuristicOption,
-    JsonOption,
-    LimitsOption,
-    PlannerOption,
-    SetOption,
-    WorldOption,
-    assemble,
-    emit,
-)
-from mlnav.config import json_schema
+from mlnav.cli import options
+from mlnav.cli.common import emit
+from mlnav.config import Config, json_schema
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Show the configuration and its schema."
@@ -28,15 +18,13 @@ app = typer.Typer(
 
 
 @app.command("show")
+@options.with_options
 def show_command(
-    planner: PlannerOption = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    heuristic: HeuristicOption = None,
-    world: WorldOption = None,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    as_json: JsonOption = False,
+    *,
+    setup: Annotated[
+        Config, options.configuration("planner", "checker", "limits", "heuristic", "world")
+    ],
+    as_json: options.Json = False,
 ) -> None:
     """Print the whole configuration that these options make, as YAML.
 
@@ -46,18 +34,8 @@ def show_command(
 
     mlnav config show --config mine.yaml --heuristic sobel --set limits.tilt_max_deg=20
     """
-    setup = assemble(
-        config,
-        settings,
-        planner=planner,
-        checker=checker,
-        limits=limits,
-        heuristic=heuristic,
-        world=world,
-    )
     if as_json:
-        data: dict[str, Any] = json.loads(setup.model_dump_json())
-        emit(data)
+        emit(json.loads(setup.model_dump_json()))
     else:
         sys.stdout.write(setup.to_yaml())
 

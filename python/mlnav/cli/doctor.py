@@ -1,4 +1,4 @@
-"""`mlnav doctor`: is everything there?"""
+"""`mlnav doctor`: check the installation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from mlnav import __version__
-from mlnav.cli.common import ENDED, OK, JsonOption, emit, escaped, output
+from mlnav.cli import options
+from mlnav.cli.common import ENDED, OK, emit, escaped, output
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pydantic", "rasterio", "typer", "pillow")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -26,13 +27,13 @@ Finding = tuple[str, bool, str]
 
 def doctor_command(
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="A folder results would go to.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of results to check.")
     ] = Path("out"),
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check the installation: versions, compiled core, threads, output folder, terrains, models.
 
-    Exit code 0 when all is well, 1 when something that is needed is missing.
+    Exit code 0 if nothing required is missing, otherwise 1.
 
     **Examples**
 

@@ -9,23 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from mlnav.cli.common import (
-    ForceOption,
-    JsonOption,
-    RefusedError,
-    emit,
-    errors,
-    new_table,
-    output,
-    progress_bar,
-    say,
-)
+from mlnav.cli import options
+from mlnav.cli.common import RefusedError, emit, errors, output, print_rows, progress_bar, say, show
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Teach the learned heuristic."
+    no_args_is_help=True, rich_markup_mode="markdown", help="Train the learned heuristic."
 )
 
-DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="Of `learn data`.")]
+DataOption = Annotated[
+    Path, typer.Option("--data", metavar="DIR", help="Data set of `learn data`.")
+]
 
 
 def whole_numbers(option: str, text: str, count: int = 0) -> tuple[int, ...]:
@@ -45,7 +38,7 @@ def whole_numbers(option: str, text: str, count: int = 0) -> tuple[int, ...]:
 
 
 def _need(extra: str, *modules: str) -> None:
-    """Refuse, before anything is computed, when a part of an extra is missing."""
+    """Check that the modules of an extra are installed."""
     from importlib.util import find_spec
 
     missing = [m for m in modules if find_spec(m) is None]
@@ -59,22 +52,19 @@ def _need(extra: str, *modules: str) -> None:
 def data_command(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
     terrains: Annotated[
-        str, typer.Option("--terrains", metavar="N,N,N", help="For training, validation and test.")
+        str, typer.Option(metavar="N,N,N", help="For training, validation, test.")
     ] = "1000,80,80",
-    windows: Annotated[int, typer.Option("--windows", min=1, help="Of each terrain.")] = 8,
-    samples: Annotated[
-        int, typer.Option("--samples", min=2, help="Verdicts of `verified` a window.")
-    ] = 3000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything in it.")] = 1,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
-    as_json: JsonOption = False,
+    windows: Annotated[int, typer.Option(min=1, help="Windows per terrain.")] = 8,
+    samples: Annotated[int, typer.Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data set.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    as_json: options.Json = False,
 ) -> None:
-    """Make a data set: windows of synthetic ground, with what ACE says of poses on it.
+    """Make a data set: windows of synthetic terrain with ACE verdicts as labels.
 
-    For fixed_box with enav_like limits each pose of 16 headings and every cell is labelled, for
-    verified with flight_like limits a sample. Terrains of training, validation and test are
-    different ones. The same settings give the same bytes; a run that was stopped goes on where it
-    was.
+    For fixed_box with enav_like limits every cell is labelled at 16 headings, for verified with
+    flight_like limits a sample of poses. Training, validation and test use different terrains. The
+    same settings give the same bytes; an interrupted run continues.
 
     **Examples**
 
@@ -84,14 +74,10 @@ def data_command(
     """
     from mlnav.learn.data import PARTS, DataSpec, make_data
 
-    numbers = whole_numbers("--terrains", terrains, len(PARTS))
-    spec = DataSpec(
-        seed=seed,
-        terrains=dict(zip(PARTS, numbers, strict=True)),
-        windows=windows,
-        samples=samples,
-    )
-    with progress_bar("terrains", sum(numbers)) as update:
+    counts = whole_numbers("--terrains", terrains, len(PARTS))
+    terrains_of = dict(zip(PARTS, counts, strict=True))
+    spec = DataSpec(seed=seed, terrains=terrains_of, windows=windows, samples=samples)
+    with progress_bar("terrains", sum(counts)) as update:
         try:
             manifest = make_data(
                 out, spec, workers, lambda done, total: update(done, f"{done} of {total}")
@@ -99,9 +85,10 @@ def data_command(
         except KeyboardInterrupt:
             say(f"{out} keeps the terrains that are done; the same command goes on from there")
             raise
-    if as_json:
-        emit(manifest)
-        return
+    show(manifest, as_json, _print_data)
+
+
+def _print_data(manifest: dict[str, Any]) -> None:
     for part, counts in manifest["counts"].items():
         output.print(
             f"{part:10} {counts['terrains']:5} terrains {counts['windows']:6} windows,"
@@ -118,39 +105,35 @@ def data_command(
 @app.command("train")
 def train_command(
     data: DataOption,
-    checker: Annotated[
-        str, typer.Option("--checker", help="Whose verdicts to learn: fixed_box, verified.")
-    ],
+    checker: Annotated[str, typer.Option(help="Verdicts to learn: fixed_box, verified.")],
     run: Annotated[
-        Path, typer.Option("--out", "-o", metavar="RUN", help="Checkpoint and log go there.")
+        Path, typer.Option("--out", "-o", metavar="RUN", help="Folder of checkpoint and log.")
     ],
     widths: Annotated[
-        str, typer.Option("--widths", metavar="N,...", help="Channels of the levels.")
+        str, typer.Option(metavar="N,...", help="Channels of each level.")
     ] = "16,24,32",
-    depth: Annotated[int, typer.Option("--depth", min=1, help="Residual blocks a level.")] = 1,
-    fold: Annotated[int, typer.Option("--fold", min=1, help="Map cells along a trunk cell.")] = 4,
-    unfold: Annotated[
-        int, typer.Option("--unfold", min=1, help="Risk cells along a trunk cell.")
-    ] = 2,
+    depth: Annotated[int, typer.Option(min=1, help="Residual blocks per level.")] = 1,
+    fold: Annotated[int, typer.Option(min=1, help="Map cells along a trunk cell.")] = 4,
+    unfold: Annotated[int, typer.Option(min=1, help="Risk cells along a trunk cell.")] = 2,
     separable: Annotated[
         bool, typer.Option("--separable", help="Depthwise and pointwise convolutions.")
     ] = False,
-    epochs: Annotated[int, typer.Option("--epochs", min=1)] = 20,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Windows a step.")] = 16,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", min=1e-7, max=1.0)] = 4e-3,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of weights, order, symmetries.")] = 1,
-    threads: Annotated[int, typer.Option("--threads", min=1)] = 2,
+    epochs: Annotated[int, typer.Option(min=1)] = 20,
+    batch: Annotated[int, typer.Option(min=1, help="Windows per step.")] = 16,
+    learning_rate: Annotated[float, typer.Option(min=1e-7, max=1.0)] = 4e-3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
+    threads: Annotated[int, typer.Option(min=1)] = 2,
     terrains: Annotated[
         int | None,
-        typer.Option("--terrains", min=1, help="Use the first of the training part only."),
+        typer.Option(min=1, help="Number of training terrains to use; default: all."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Train a network, or go on with a training that was stopped.
+    """Train a network, or continue an interrupted training.
 
-    RUN gets checkpoint.safetensors after every epoch, log.jsonl with a record an epoch, and
-    run.json. The same command goes on from the last epoch, and the result is the same bit for bit
-    as if it had not been stopped.
+    RUN gets checkpoint.safetensors after every epoch, log.jsonl with one record per epoch, and
+    run.json. The same command continues from the last epoch; the result is bit for bit that of an
+    uninterrupted training.
 
     **Examples**
 
@@ -169,7 +152,7 @@ def train_command(
     training, validation = read_part(data, "train", terrains), read_part(data, "validation")
     last: dict[str, Any] = {}
     with progress_bar("epochs", epochs) as update:
-        show = _shown(update, last)
+        show = _training_progress(update, last)
         try:
             train(spec, training, validation, run, progress=show, threads=threads)
         except KeyboardInterrupt:
@@ -186,10 +169,10 @@ def train_command(
         output.print(f"{run}: all {epochs} epochs were done before", soft_wrap=True)
 
 
-def _shown(
+def _training_progress(
     update: Callable[[float, str], None], last: dict[str, Any]
 ) -> Callable[[dict[str, Any]], None]:
-    """Progress of a training: the bar within epochs, a line after each; keeps the last record."""
+    """Update the bar within epochs, print a line after each; `last` gets the latest record."""
 
     def show(record: dict[str, Any]) -> None:
         if "step" in record:
@@ -211,19 +194,19 @@ def _shown(
 
 @app.command("export")
 def export_command(
-    run: Annotated[Path, typer.Option("--run", metavar="RUN", help="Of `learn train`.")],
+    run: Annotated[Path, typer.Option(metavar="RUN", help="Folder of `learn train`.")],
     data: DataOption,
-    name: Annotated[str, typer.Option("--name", help="Of the model and its folder.")],
+    name: Annotated[str, typer.Option(help="Name of the model and its folder.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the model's folder goes.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Parent of the model's folder.")
     ] = Path("models"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Write a model's folder from a training: model.onnx, manifest.json, card.md.
+    """Export a trained network as a model folder: model.onnx, manifest.json, card.md.
 
-    Risk is calibrated on the validation part and measured on the test part, through ONNX Runtime.
-    Refused unless ONNX Runtime and torch agree in values (1e-5) and in the order of the planner's
+    Risk is calibrated on the validation part and evaluated on the test part, with ONNX Runtime. It
+    is an error if ONNX Runtime and torch differ in values (1e-5) or in the order of the planner's
     paths.
 
     **Examples**
@@ -236,32 +219,29 @@ def export_command(
 
     with progress_bar("export", 1.0) as update:
         folder = export(run, data, name, out, force=force, progress=update)
-    if as_json:
-        emit(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
-    else:
-        output.print(str(folder), soft_wrap=True)
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    show(manifest, as_json, lambda _: output.print(str(folder), soft_wrap=True))
 
 
 @app.command("evaluate")
 def evaluate_command(
-    model: Annotated[
-        str, typer.Option("--model", metavar="NAME|DIR", help="A shipped model, or a folder.")
-    ],
+    model: Annotated[str, typer.Option(metavar="NAME|DIR", help="A shipped model, or a folder.")],
     data: DataOption,
-    part: Annotated[str, typer.Option("--part", help="train, validation or test.")] = "test",
+    part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     terrains: Annotated[
-        int | None, typer.Option("--terrains", min=1, help="The first of the part only.")
+        int | None,
+        typer.Option(min=1, help="Number of terrains to use; default: all."),
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Reliability curve, PNG.")
+        Path | None, typer.Option(metavar="FILE", help="Reliability curve, PNG.")
     ] = None,
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Measure a model on a data set, as it is run: through ONNX Runtime.
+    """Evaluate a model on a data set with ONNX Runtime.
 
-    AUC is the chance that of a rejected pose and a passed one the rejected has the higher risk;
-    ECE the mean distance of risk from the share rejected, over tenths of risk.
+    AUC is the probability that a rejected pose has a higher risk than a passed one; ECE is the mean
+    distance between risk and the share rejected, over tenths of risk.
 
     **Examples**
 
@@ -286,10 +266,7 @@ def evaluate_command(
         from mlnav.viz.style import save_figure
 
         save_figure(reliability_figure(report), figure)
-    if as_json:
-        emit(report)
-    else:
-        _print_evaluation(report)
+    show(report, as_json, _print_evaluation)
 
 
 def _print_evaluation(report: dict[str, Any]) -> None:
@@ -297,14 +274,20 @@ def _print_evaluation(report: dict[str, Any]) -> None:
         f"{report['model']}: {report['checker']}, {report['limits']};"
         f" {report['data']['windows']} windows of {report['data']['part']}"
     )
-    table = new_table(("ground",), ("windows", "rejected", "AUC", "ECE"))
-    for ground, r in [("all", report | report["data"]), *report["by_ground"].items()]:
+
+    def row(ground: str, r: dict[str, Any]) -> list[str]:
         auc = "-" if r["auc"] is None else f"{r['auc']:.4f}"
-        row = (f"{r['windows']}", f"{r['rejected']:.1%}", auc, f"{r['calibration_error']:.4f}")
-        table.add_row(ground, *row)
-    output.print(table)
+        return [
+            ground,
+            f"{r['windows']}",
+            f"{r['rejected']:.1%}",
+            auc,
+            f"{r['calibration_error']:.4f}",
+        ]
+
+    rows = [row("all", report | report["data"])]
+    rows += [row(ground, r) for ground, r in report["by_ground"].items()]
+    print_rows(("ground",), ("windows", "rejected", "AUC", "ECE"), rows)
     output.print(f"Sobel's AUC {report['sobel_auc']:.4f}")
-    table = new_table((), ("risk", "rejected", "of poses"))
-    for mean, share, count in report["reliability"]:
-        table.add_row(f"{mean:.3f}", f"{share:.3f}", f"{count:.1%}")
-    output.print(table)
+    reliability = ((f"{m:.3f}", f"{s:.3f}", f"{n:.1%}") for m, s, n in report["reliability"])
+    print_rows((), ("risk", "rejected", "of poses"), reliability)

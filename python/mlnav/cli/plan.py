@@ -1,64 +1,34 @@
-"""`mlnav plan`: one cycle, to look at."""
+"""`mlnav plan`: plan and draw one cycle."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from mlnav.cli.common import (
-    ENDED,
-    OK,
-    AllowCoarseOption,
-    BandOption,
-    CheckerOption,
-    ConfigOption,
-    ForceOption,
-    GoalOption,
-    HeadingOption,
-    HeuristicOption,
-    JsonOption,
-    LimitsOption,
-    NodataOption,
-    OutOption,
-    PlannerOption,
-    SeedOption,
-    SetOption,
-    StartOption,
-    TerrainOption,
-    VerticalUnitOption,
-    assemble,
-    claim,
-    driven_terrain,
-    emit,
-    output,
-    point,
-    reading,
-    say,
-)
+from mlnav.cli import options
+from mlnav.cli.common import ENDED, OK, claim, driven_terrain, emit, output, point, say
+from mlnav.config import Config
 
 
+@options.with_options
 def plan_command(
-    terrain: TerrainOption = "demo",
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    start: StartOption = None,
-    goal: GoalOption = None,
-    heading_deg: HeadingOption = None,
-    planner: PlannerOption = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    heuristic: HeuristicOption = None,
-    seed: SeedOption = 0,
-    allow_coarse: AllowCoarseOption = False,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/plan"),
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    *,
+    terrain: options.Terrain = "demo",
+    reading: options.Reading,
+    start: options.Start = None,
+    goal: options.Goal = None,
+    heading_deg: options.Heading = None,
+    setup: Annotated[
+        Config,
+        options.configuration("planner", "checker", "limits", "heuristic", "allow_coarse"),
+    ],
+    seed: options.Seed = 0,
+    out: options.Out = Path("out/plan"),
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
     """Plan one cycle and draw it: candidates by verdict, the chosen path, costs.
 
@@ -74,17 +44,7 @@ def plan_command(
     from mlnav.io import write_json
     from mlnav.risk.models import require_model
 
-    setup = assemble(
-        config,
-        settings,
-        allow_coarse,
-        planner=planner,
-        checker=checker,
-        limits=limits,
-        heuristic=heuristic,
-    )
-    how = reading(band, nodata, vertical_unit)
-    ground = driven_terrain(terrain, seed, how, setup)
+    ground = driven_terrain(terrain, seed, reading, setup)
     require_model(setup)
     start_at, goal_at = point("--start", start), point("--goal", goal)
     if not (start_at or goal_at or (ground.start_m and ground.goal_m)):

@@ -1,4 +1,4 @@
-"""`mlnav replay`: a trial of a campaign again, to be looked at."""
+"""`mlnav replay`: run a trial of a campaign again and compare it with its record."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mlnav.cli.common import (
-    ENDED,
-    OK,
-    ForceOption,
-    JsonOption,
-    RefusedError,
-    claim,
-    emit,
-    output,
-    say,
-)
+from mlnav.cli import options
+from mlnav.cli.common import ENDED, OK, RefusedError, claim, output, say, show
 
 if TYPE_CHECKING:
     from mlnav.campaign.replay import Record, Replay
     from mlnav.trials.scenarios import Scenario
 
-_TOLD = 12
-"""Differences that are printed; replay.json has all."""
+PRINTED_DIFFERENCES = 12
+"""replay.json has all of them."""
 
 
 def replay_command(
@@ -38,31 +29,30 @@ def replay_command(
         ),
     ],
     campaign: Annotated[
-        Path | None, typer.Option("--campaign", "-C", metavar="DIR", help="That it is of.")
+        Path | None, typer.Option("--campaign", "-C", metavar="DIR", help="Campaign of the trial.")
     ] = None,
     cycles: Annotated[
         list[int] | None,
         typer.Option("--cycle", min=0, metavar="K", help="Draw this cycle as it was planned."),
     ] = None,
-    gif: Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")] = False,
+    gif: options.Gif = False,
     picture: Annotated[bool, typer.Option(help="Draw traverse.png.")] = True,
-    rerun: Annotated[
-        Path | None,
-        typer.Option("--rerun", metavar="FILE", help="Record the run for Rerun, an .rrd file."),
-    ] = None,
+    rerun: options.Rerun = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where results go; out/replay/KEY."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder of the results; default: out/replay/KEY."
+        ),
     ] = None,
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
     """Run a trial of a campaign again, and compare it with its record, bit for bit.
 
-    Everything is compared but wall times. DIR gets replay.json, traverse.png, and what else is
-    asked for: cycle-K.png and cycle-K.json, candidates by verdict and costs of a cycle;
-    traverse.gif. The trial runs in this process: one that crashed its worker may end it, under a
-    debugger for instance. Ends with 1 if anything differs.
+    Everything is compared but wall times. DIR gets replay.json, traverse.png and, on request,
+    cycle-K.png and cycle-K.json (candidates by verdict and costs of a cycle) and traverse.gif. The
+    trial runs in this process, as under a debugger: one that crashed its worker may crash it too.
+    Exit code 1 if anything differs.
 
     **Examples**
 
@@ -97,10 +87,7 @@ def replay_command(
     _draw(done, folder, picture, gif)
     report = _report(done, folder)
     write_json(folder / "replay.json", report)
-    if as_json:
-        emit(report)
-    else:
-        _print(report)
+    show(report, as_json, _print)
     missing = sorted(set(wanted) - set(drawn))
     if missing:
         count = len(done.outcome.cycles)
@@ -150,7 +137,6 @@ def _draw(done: Replay, folder: Path, picture: bool, gif: bool) -> None:
 
 def _report(done: Replay, folder: Path) -> dict[str, Any]:
     trial, row = done.record.trial, done.record.row
-    now = done.outcome.trial
     return {
         "key": trial.key if row is None else row["key"],
         "terrain": trial.label,
@@ -158,9 +144,7 @@ def _report(done: Replay, folder: Path) -> dict[str, Any]:
         "contender": trial.contender,
         "drawn": dict(trial.drawn),
         "recorded": None if row is None else row["outcome"],
-        "outcome": now["outcome"],
-        "error": now["error"],
-        "cycles": now["cycles"],
+        **{name: done.outcome.trial[name] for name in ("outcome", "error", "cycles")},
         "identical": None if row is None else not done.differences,
         "differences": [vars(d) for d in done.differences],
         "made_with_other": {k: list(v) for k, v in done.made_with.items()},
@@ -183,7 +167,7 @@ def _print(report: dict[str, Any]) -> None:
         output.print("[green]identical[/] to its record")
     else:
         output.print(f"[red]{len(differences)} differences[/] from its record")
-        for d in differences[:_TOLD]:
+        for d in differences[:PRINTED_DIFFERENCES]:
             where = "" if d["cycle"] is None else f"cycle {d['cycle']}, "
             output.print(
                 f"  {where}{d['column']}: recorded {d['recorded']!r}, now {d['now']!r}",

@@ -1,4 +1,4 @@
-"""`mlnav terrain`: make, look at and draw terrains."""
+"""`mlnav terrain`: make, describe and draw terrains."""
 
 from __future__ import annotations
 
@@ -7,22 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mlnav.cli.common import (
-    BandOption,
-    ForceOption,
-    JsonOption,
-    NodataOption,
-    RefusedError,
-    SeedOption,
-    VerticalUnitOption,
-    claim,
-    emit,
-    file_name,
-    new_table,
-    output,
-    reading,
-    say,
-)
+from mlnav.cli import options
+from mlnav.cli.common import RefusedError, claim, file_name, output, print_fields, say, show
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Make, describe and draw terrains."
@@ -34,14 +20,14 @@ Spec = Annotated[
 
 
 @app.command("make")
+@options.with_options
 def make_command(
+    *,
     spec: Spec,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.tif", help="GeoTIFF to write.")],
-    seed: SeedOption = 0,
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    force: ForceOption = False,
+    seed: options.Seed = 0,
+    reading: options.Reading,
+    force: options.Force = False,
 ) -> None:
     """Make a terrain from a recipe and write it as a GeoTIFF.
 
@@ -55,20 +41,20 @@ def make_command(
 
     if out.suffix.lower() not in (".tif", ".tiff"):
         raise RefusedError(f"{out}: must end in .tif")
-    ground = load(spec, seed, reading(band, nodata, vertical_unit))
+    ground = load(spec, seed, reading)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_geotiff(out, ground, force=force)
     output.print(f"{ground.name}: {out}", soft_wrap=True)
 
 
 @app.command("info")
+@options.with_options
 def info_command(
+    *,
     spec: Spec,
-    seed: SeedOption = 0,
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    as_json: JsonOption = False,
+    seed: options.Seed = 0,
+    reading: options.Reading,
+    as_json: options.Json = False,
 ) -> None:
     """Describe a terrain: size, heights, slope and roughness at rover scale.
 
@@ -81,25 +67,22 @@ def info_command(
     from mlnav.terrain import load
     from mlnav.viz.terrain import terrain_statistics
 
-    stats = terrain_statistics(load(spec, seed, reading(band, nodata, vertical_unit)))
-    if as_json:
-        emit(stats)
-    else:
-        _print(stats)
+    stats = terrain_statistics(load(spec, seed, reading))
+    show(stats, as_json, _print)
 
 
 @app.command("show")
+@options.with_options
 def show_command(
+    *,
     spec: Spec,
-    seed: SeedOption = 0,
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
+    seed: options.Seed = 0,
+    reading: options.Reading,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE.png", help="Default: out/terrain/NAME.png."),
     ] = None,
-    force: ForceOption = False,
+    force: options.Force = False,
 ) -> None:
     """Draw a terrain: shaded relief, slope, distributions.
 
@@ -113,7 +96,7 @@ def show_command(
     from mlnav.nav.cells import MAX_CELL_M, fine_enough
     from mlnav.terrain import load
 
-    ground = load(spec, seed, reading(band, nodata, vertical_unit))
+    ground = load(spec, seed, reading)
     target = out or Path("out/terrain") / f"{file_name(ground.name)}.png"
     claim(target.parent, [target.name], force)
     viz.save_figure(viz.terrain_figure(ground), target)
@@ -152,7 +135,4 @@ def _print(stats: dict[str, Any]) -> None:
         "credit": stats["attribution"] or "-",
         "sha256": stats["sha256"],
     }
-    table = new_table(("", ""), header=False)
-    for name, value in rows.items():
-        table.add_row(name, value)
-    output.print(table)
+    print_fields(rows.items())

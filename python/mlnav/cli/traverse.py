@@ -10,42 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
+from mlnav.cli import options
 from mlnav.cli.common import (
     ENDED,
     INTERRUPTED,
     OK,
-    AllowCoarseOption,
-    BandOption,
-    CheckerOption,
-    ConfigOption,
-    ForceOption,
-    GoalOption,
-    HeadingOption,
-    HeuristicOption,
-    JsonOption,
-    LimitsOption,
-    NodataOption,
-    OutOption,
-    PlannerOption,
     RefusedError,
-    SeedOption,
-    SensorOption,
-    SetOption,
-    StartOption,
-    TerrainOption,
-    VerticalUnitOption,
-    WorldOption,
-    assemble,
     claim,
     driven_terrain,
-    emit,
-    new_table,
-    output,
     point,
+    print_fields,
     progress_bar,
-    reading,
     say,
+    show,
 )
+from mlnav.config import Config
 
 STILLS = ("still-start.png", "still-tilt.png", "still-end.png", "still-overview.png")
 FILES = (
@@ -61,29 +40,24 @@ FILES = (
 )
 
 
+@options.with_options
 def traverse_command(
-    terrain: TerrainOption = "demo",
-    band: BandOption = 1,
-    nodata: NodataOption = None,
-    vertical_unit: VerticalUnitOption = None,
-    start: StartOption = None,
-    goal: GoalOption = None,
-    heading_deg: HeadingOption = None,
-    planner: PlannerOption = None,
-    checker: CheckerOption = None,
-    limits: LimitsOption = None,
-    heuristic: HeuristicOption = None,
-    world: WorldOption = None,
-    sensor: SensorOption = None,
-    seed: SeedOption = 0,
-    budget: Annotated[
-        int | None, typer.Option("--budget", min=1, help="ACE evaluations a cycle may spend.")
-    ] = None,
-    allow_coarse: AllowCoarseOption = False,
-    config: ConfigOption = None,
-    settings: SetOption = None,
-    out: OutOption = Path("out/traverse"),
-    gif: Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")] = False,
+    *,
+    terrain: options.Terrain = "demo",
+    reading: options.Reading,
+    start: options.Start = None,
+    goal: options.Goal = None,
+    heading_deg: options.Heading = None,
+    setup: Annotated[
+        Config,
+        options.configuration(
+            "planner", "checker", "limits", "heuristic", "world", "sensor", "allow_coarse"
+        ),
+    ],
+    seed: options.Seed = 0,
+    budget: Annotated[int | None, typer.Option(min=1, help="ACE evaluations per cycle.")] = None,
+    out: options.Out = Path("out/traverse"),
+    gif: options.Gif = False,
     picture: Annotated[bool, typer.Option(help="Draw traverse.png, and unsafe.png.")] = True,
     video: Annotated[
         bool,
@@ -95,26 +69,22 @@ def traverse_command(
     film_every: Annotated[
         int,
         typer.Option(
-            "--film-every",
             metavar="N",
             min=1,
-            help="Film every N-th frame, each shown N times as long; a frame is 8 cm of way.",
+            help="Film every N-th frame, each shown N times as long; a frame is 8 cm of driving.",
         ),
     ] = 3,
-    rerun: Annotated[
-        Path | None,
-        typer.Option("--rerun", metavar="FILE", help="Record the run for Rerun, an .rrd file."),
-    ] = None,
-    as_json: JsonOption = False,
-    force: ForceOption = False,
+    rerun: options.Rerun = None,
+    as_json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
-    """Drive a rover from start to goal and draw what it did.
+    """Drive a rover from start to goal and draw the run.
 
-    DIR gets traverse.png, of an unsafe run also unsafe.png (the pose, what is at fault, and the
-    constraint against its limit along the way), cycles.jsonl (a record a cycle, written as it
-    ends), summary.json and the whole config.yaml. Start and goal are those of the terrain where
-    they are not given; on a map that names none they are two safe places of its middle, as far
-    apart as there are. --video and --rerun need the extra `viz`.
+    DIR gets traverse.png, for an unsafe run also unsafe.png (the pose, the violated constraint,
+    and its value against the limit along the path), cycles.jsonl (one record per cycle, written as
+    it ends), summary.json and the whole config.yaml. Start and goal default to those of the
+    terrain; on a map without any, to two safe places near its middle, as far apart as possible.
+    --video and --rerun need the extra `viz`.
 
     **Examples**
 
@@ -130,22 +100,10 @@ def traverse_command(
     from mlnav.io import JsonlWriter, write_json, write_text
     from mlnav.risk.models import require_model
 
-    setup = assemble(
-        config,
-        settings,
-        allow_coarse,
-        planner=planner,
-        checker=checker,
-        limits=limits,
-        heuristic=heuristic,
-        world=world,
-        sensor=sensor,
-    )
     if budget is not None:
         setup = setup.replaced([f"traverse.ace_budget={budget}"])
     _check_extras(video, rerun)
-    how = reading(band, nodata, vertical_unit)
-    ground = driven_terrain(terrain, seed, how, setup)
+    ground = driven_terrain(terrain, seed, reading, setup)
     start_at, goal_at = point("--start", start), point("--goal", goal)
     endpoints = "given" if start_at or goal_at else "terrain"
     if endpoints == "terrain" and (ground.start_m is None or ground.goal_m is None):
@@ -161,9 +119,9 @@ def traverse_command(
     pose = sim.start_pose(ground, start_at, goal_point, heading)
     distance = math.dist(pose[:2], goal_point)
     require_model(setup)
-    # All that may be refused is made first: a folder is claimed for a run that can begin.
+    # What may fail comes before the output folder is claimed.
     navigator = sim.SimulatedNavigator(ground, setup, seed)
-    drives_in = sim.make_world(ground, setup)
+    driven_world = sim.make_world(ground, setup)
     claim(out, FILES, force, *([(rerun.parent, [rerun.name])] if rerun is not None else []))
     write_text(out / "config.yaml", setup.to_yaml())
 
@@ -200,9 +158,9 @@ def traverse_command(
             heading_rad=heading,
             observers=observers,
             navigator=navigator,
-            world=drives_in,
+            world=driven_world,
         )
-        for record in result.cycles[written:]:  # an interrupt came between the two
+        for record in result.cycles[written:]:  # an interrupt may skip the last observer call
             records.write(record.as_dict())
         if recording is not None:
             recording.finish(result)
@@ -213,10 +171,7 @@ def traverse_command(
         say(f"interrupted after {len(result.cycles)} cycles; records are in {out}")
     else:
         _draw(ground, result, setup, out, picture, gif)
-    if as_json:
-        emit(summary)
-    else:
-        _report(summary)
+    show(summary, as_json, _print_summary)
     for event in summary["events"]["distinct"]:
         say(event)
     idle = sim.out_of_work(summary["risk_asked"], summary["risk_missing"])
@@ -243,7 +198,7 @@ def _draw(ground: Any, result: Any, setup: Any, out: Path, picture: bool, gif: b
 
 
 def _check_extras(video: bool, rerun: Path | None) -> None:
-    """Refuse, before anything is driven, what cannot be written afterwards."""
+    """Check before the drive that its outputs can be written afterwards."""
     if rerun is not None and rerun.suffix != ".rrd":
         raise RefusedError(f"--rerun: {rerun} does not end in .rrd")
     wanted = [*(("pybullet", "av") if video else ()), *(("rerun",) if rerun is not None else ())]
@@ -283,65 +238,60 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-def _report(summary: dict[str, Any]) -> None:
-    table = new_table(("", ""), header=False)
+def _print_summary(summary: dict[str, Any]) -> None:
     per_cycle = summary["ace_evaluations_per_cycle"]
     colour = "green" if summary["success"] else "red"
-    outcome = summary["outcome"] + (
-        f" ({', '.join(summary['faults'])})" if summary["faults"] else ""
-    )
-    table.add_row("outcome", f"[bold {colour}]{outcome}[/]")
-    table.add_row("unsafe", _unsafe(summary))
-    table.add_row("start", "({:.2f}, {:.2f}), heading {:.3f} rad".format(*summary["start"]))
-    table.add_row("goal", "({:.2f}, {:.2f})".format(*summary["goal"]))
+    faults = f" ({', '.join(summary['faults'])})" if summary["faults"] else ""
     driven = f"{summary['driven_m']:.1f} m for {summary['straight_line_m']:.1f} m"
     if summary["inefficiency"] is not None:
         driven += f", inefficiency {summary['inefficiency']:z.2f}"
-    table.add_row("driven", driven)
-    table.add_row("cycles", str(summary["cycles"]))
+    fields = {
+        "outcome": f"[bold {colour}]{summary['outcome']}{faults}[/]",
+        "unsafe": _unsafe(summary),
+        "start": "({:.2f}, {:.2f}), heading {:.3f} rad".format(*summary["start"]),
+        "goal": "({:.2f}, {:.2f})".format(*summary["goal"]),
+        "driven": driven,
+        "cycles": str(summary["cycles"]),
+    }
     if summary["cycles"]:
-        table.add_row(
-            "ACE evaluations a cycle",
+        fields["ACE evaluations a cycle"] = (
             f"mean {per_cycle['mean']:.1f}, median {per_cycle['median']:.0f},"
-            f" p95 {per_cycle['p95']:.0f}, max {per_cycle['max']}",
+            f" p95 {per_cycle['p95']:.0f}, max {per_cycle['max']}"
         )
-        table.add_row("overthinks", f"{summary['overthinks']} ({summary['overthink_rate']:.0%})")
+        fields["overthinks"] = f"{summary['overthinks']} ({summary['overthink_rate']:.0%})"
         if summary["inferences"]:
-            table.add_row(
-                "risk maps",
-                f"{summary['inferences']} made, in use in {summary['risk_used']} cycles",
+            fields["risk maps"] = (
+                f"{summary['inferences']} made, in use in {summary['risk_used']} cycles"
             )
-        table.add_row(
-            "modelled flight time",
+        fields["modelled flight time"] = (
             f"{summary['modelled_flight_ace_s_per_cycle']:.2f} s a cycle"
-            " (ACE evaluations x 10 ms, other stages left out)",
+            " (ACE evaluations x 10 ms, other stages left out)"
         )
     timing = summary["timing"]
-    stages = timing["stage_ms_per_cycle"]
-    parts = ", ".join(f"{k} {v:.1f}" for k, v in stages.items() if "." not in k)
-    table.add_row(
-        "wall time", f"{timing['wall_s']:.2f} s" + (f"; ms a cycle: {parts}" if parts else "")
+    stages = ", ".join(
+        f"{k} {v:.1f}" for k, v in timing["stage_ms_per_cycle"].items() if "." not in k
     )
-    table.add_row("results", summary["out"])
-    output.print(table)
+    fields["wall time"] = f"{timing['wall_s']:.2f} s" + (
+        f"; ms a cycle: {stages}" if stages else ""
+    )
+    fields["results"] = summary["out"]
+    print_fields(fields.items())
 
 
 def _unsafe(summary: dict[str, Any]) -> str:
-    """Judged states beyond the limits, and where the first of them was."""
+    """Number of judged states beyond the limits, and the first of them."""
     count, judged = summary["unsafe_states"], summary["judged_states"]
     if not count:
         return f"[green]none[/] of {judged:,} judged states"
-    rate = ""
+    text = f"[bold red]{count:,}[/] of {judged:,} judged states"
     if summary["driven_m"]:
-        rate = f", {1000.0 * count / summary['driven_m']:,.0f} per driven km"
-    told = f"[bold red]{count:,}[/] of {judged:,} judged states{rate}"
+        text += f", {1000.0 * count / summary['driven_m']:,.0f} per driven km"
     first = summary["unsafe_state"]
     if first is None:
-        return told
-    part = f" ({first['part']})" if first["part"] else ""
-    told += f"; first at {first['distance_m']:.2f} m ({first['phase']}): {first['constraint']}"
-    told += part
+        return text
+    text += f"; first at {first['distance_m']:.2f} m ({first['phase']}): {first['constraint']}"
+    text += f" ({first['part']})" if first["part"] else ""
     if first["value"] is not None and first["limit"] is not None:
         scale, unit = (math.degrees(1.0), "deg") if first["unit"] == "rad" else (1.0, first["unit"])
-        told += f" {scale * first['value']:.3g} {unit}, limit {scale * first['limit']:.3g} {unit}"
-    return told
+        text += f" {scale * first['value']:.3g} {unit}, limit {scale * first['limit']:.3g} {unit}"
+    return text

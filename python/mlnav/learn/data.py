@@ -1,16 +1,15 @@
-"""The data set: windows of synthetic ground with the verdicts of ACE, sharded to disk.
+"""The data set: windows of synthetic terrain with ACE verdicts as labels, one file per terrain.
 
-One shard is one terrain. Terrains of the training, validation and test parts have seeds of their
-own, so no ground is shared; real ground is never used. A shard that exists is complete (written to
-a temporary name and renamed), so a run that was stopped resumes where it was.
+Training, validation and test parts have their own seeds, so they share no terrain; real maps are
+never used. A file that exists is complete (renamed when whole): an interrupted run resumes.
 
 A window holds heights and, for each pair of checker and limits, labels at 16 headings:
 
-* (fixed_box, enav_like): dense. A label is the share of the map cells in a risk cell that the
-  checker rejects, in quarters.
+* (fixed_box, enav_like): dense. A label is the number of the four map cells of a risk cell that the
+  checker rejects.
 * (verified, flight_like): a verdict costs microseconds, so a sample. Poses are drawn uniformly in
-  cells and bins, and half of those kept are from where `fixed_box` is in doubt; `weight` is the
-  inverse of the chance to be kept, so that sums over labels remain sums over all poses.
+  cells and bins, and half of those kept are poses that `fixed_box` rejects; `weight` is the inverse
+  of the sampling probability, so that weighted sums estimate sums over all poses.
 """
 
 from __future__ import annotations
@@ -48,35 +47,35 @@ from mlnav.terrain.recipes import (
 PARTS = ("train", "validation", "test")
 BINS = 16
 HEIGHT_STEP_M = 1.0 / 4096.0
-"""Heights are stored as int16 in these steps about the window's mean: +-8 m."""
+"""Step of heights stored as int16 about the window's mean: +-8 m."""
 UNKNOWN = np.int16(-32768)
 SUBCELLS = 2
-"""Map cells per risk cell, each way."""
+"""Map cells along the edge of a risk cell."""
 MAST_HEIGHT_M = 2.0
 _MARGIN_M = 2.5
-"""Ground around a window that its outermost poses stand on."""
+"""Terrain around a window under its outermost poses."""
 
 PAIRS = {"fixed_box": "enav_like", "verified": "flight_like"}
 """Limits that go with each checker."""
 
 
 class DataError(ValueError):
-    """A data set is unusable: missing, damaged, or made with other settings."""
+    """A data set is missing, damaged, or of other settings."""
 
 
 @dataclass(frozen=True)
 class DataSpec:
-    """What a data set is made of; everything about its content follows from this.
+    """Settings of a data set, which determine its content.
 
     Attributes:
         seed: of all terrains, windows, holes and samples.
-        terrains: how many for each part.
-        windows: of each terrain.
+        terrains: number for each part.
+        windows: number per terrain.
         window_m: edge of a square window.
         resolution_m: map cell; a risk cell is SUBCELLS of them wide.
         terrain_m: edge of a terrain.
-        samples: labels per window for checkers that are sampled.
-        unknown_share: of windows that have holes.
+        samples: labels per window of `verified`.
+        unknown_share: share of windows with unknown cells.
     """
 
     seed: int = 1
@@ -110,7 +109,7 @@ class DataSpec:
 
     @property
     def digest(self) -> str:
-        """Of the settings."""
+        """Hash of the settings."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -118,7 +117,7 @@ class DataSpec:
 
 
 def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) -> Recipe:
-    """Ground of any kind that a rover may meet: slopes to 25 deg, CFA to 20 %, and landforms."""
+    """A random terrain: slopes to 25 deg, CFA to 20 %, and landforms."""
 
     def uniform(low: float, high: float) -> float:
         return float(rng.uniform(low, high))
@@ -126,7 +125,8 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
     def chance(p: float) -> bool:
         return bool(rng.random() < p)
 
-    rocks = None
+    rocks = craters = None
+    ripples, scarps, ditches = [], [], []
     if chance(0.9):
         mean = uniform(0.35, 0.65)
         rocks = Rocks(
@@ -144,24 +144,19 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
         hurst=uniform(0.5, 0.9),
         wavelength_min_m=uniform(0.5, 1.5),
     )
-    craters = None
     if chance(0.2):
-        craters = Craters(
-            per_km2=uniform(1500, 8000), d_min_m=2.5, d_max_m=25.0, depth_ratio_max=0.15
-        )
-    ripples = []
-    if chance(0.2):
-        for _ in range(int(rng.integers(1, 3))):
-            wavelength = uniform(1.0, 5.0)
-            ripples.append(
-                Ripples(
-                    height_m=wavelength * uniform(0.03, 0.10),
-                    wavelength_m=wavelength,
-                    cover=uniform(0.2, 0.9),
-                    patch_m=uniform(6.0, 25.0),
-                )
+        per_km2 = uniform(1500, 8000)
+        craters = Craters(per_km2=per_km2, d_min_m=2.5, d_max_m=25.0, depth_ratio_max=0.15)
+    for _ in range(int(rng.integers(1, 3)) if chance(0.2) else 0):
+        wavelength = uniform(1.0, 5.0)
+        ripples.append(
+            Ripples(
+                height_m=wavelength * uniform(0.03, 0.10),
+                wavelength_m=wavelength,
+                cover=uniform(0.2, 0.9),
+                patch_m=uniform(6.0, 25.0),
             )
-    scarps = []
+        )
     if chance(0.15):
         scarps.append(
             Scarps(
@@ -172,7 +167,6 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
                 back_m=uniform(3.0, 10.0),
             )
         )
-    ditches = []
     if chance(0.15):
         ditches.append(
             Ditches(
@@ -182,30 +176,32 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
                 length_m=uniform(6.0, 25.0),
             )
         )
+    slope_deg = 25.0 * float(rng.random()) ** 1.3 if chance(0.85) else 0.0
+    unknown = None
+    if chance(0.1):
+        unknown = Unknown(fraction=uniform(0.01, 0.1), patch_m=uniform(1.0, 4.0))
     return Recipe(
         name="training",
         size_m=(size_m, size_m),
         resolution_m=resolution_m,
-        base=Base(slope_deg=25.0 * float(rng.random()) ** 1.3 if chance(0.85) else 0.0),
+        base=Base(slope_deg=slope_deg),
         relief=relief,
         rocks=rocks,
         craters=craters,
         ripples=ripples,
         scarps=scarps,
         ditches=ditches,
-        unknown=(
-            Unknown(fraction=uniform(0.01, 0.1), patch_m=uniform(1.0, 4.0)) if chance(0.1) else None
-        ),
+        unknown=unknown,
     )
 
 
 def mast_shadow(
     z: NDArray[np.float32], resolution_m: float, viewer: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """(ny, nx): cells that a camera on a mast over cell `viewer` (iy, ix) cannot see.
+    """(ny, nx): cells hidden from a camera on a mast over cell `viewer` (iy, ix).
 
-    Lines of sight are followed outwards in polar steps of a cell, which is as exact as training
-    needs; the simulator's sensor casts rays.
+    Lines of sight advance in polar steps of a cell, which is exact enough for training; the
+    simulator's sensor casts rays.
     """
     ny, nx = z.shape
     iy, ix = viewer
@@ -231,11 +227,11 @@ def mast_shadow(
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Windows of one or more terrains, stacked.
+    """Windows of one or more terrains.
 
     Attributes:
         heights: (n, cells, cells) int16, in HEIGHT_STEP_M about the window's mean; UNKNOWN.
-        dense: (n, BINS, cells/2, cells/2) uint8, rejects of SUBCELLS^2, of `fixed_box`.
+        dense: (n, BINS, cells/2, cells/2) uint8, rejected of SUBCELLS^2 cells, of `fixed_box`.
         sample_at: (n, samples) int32 flat index into (BINS, cells/2, cells/2), of `verified`.
         sample_bad: (n, samples) bool.
         sample_weight: (n, samples) float32, mean 1 in each window.
@@ -252,10 +248,13 @@ class Windows:
 
     @staticmethod
     def stacked(parts: list[Windows]) -> Windows:
-        """All windows of several."""
-        return Windows(
-            *(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Windows))
-        )
+        """Concatenate windows."""
+        columns = zip(*(p.columns().values() for p in parts), strict=True)
+        return Windows(*map(np.concatenate, columns))
+
+    def columns(self) -> dict[str, Any]:
+        """The arrays by name."""
+        return dict(vars(self))
 
 
 def network_input(heights: NDArray[np.int16]) -> NDArray[np.float32]:
@@ -278,12 +277,12 @@ def _rng(spec: DataSpec, part: str, *item: int) -> np.random.Generator:
 
 
 def recipe_of(spec: DataSpec, part: str, terrain: int) -> Recipe:
-    """What one terrain of a part is made by."""
+    """The recipe of one terrain of a part."""
     return random_recipe(_rng(spec, part, terrain), spec.terrain_m, spec.resolution_m)
 
 
 def make_windows(spec: DataSpec, part: str, terrain: int) -> Windows:
-    """The windows of one terrain of a part, with their labels."""
+    """The windows of one terrain of a part, with labels."""
     rng = _rng(spec, part, terrain)
     recipe = random_recipe(rng, spec.terrain_m, spec.resolution_m)
     ground = generate(recipe, int(rng.integers(2**40, 2**41)))
@@ -297,13 +296,12 @@ def _window(spec: DataSpec, ground: Terrain, rng: np.random.Generator) -> tuple[
     iy, ix = (int(rng.integers(0, n - span + 1)) for n in ground.shape)
     z = ground.z[iy : iy + span, ix : ix + span].copy()
     if rng.random() < spec.unknown_share:
-        # What a rover in the window sees from there.
         viewer = (span // 2 + int(rng.integers(-20, 21)), span // 2 + int(rng.integers(-20, 21)))
         z[mast_shadow(z, spec.resolution_m, viewer)] = np.nan
     if not np.isfinite(z).any():
         z[:] = 0.0
     z -= np.float32(np.nanmean(z, dtype=np.float64))
-    # The network sees what is stored, so what is stored is labelled.
+    # Labels are of the stored heights, which are what the network sees.
     stored = np.clip(np.rint(z / HEIGHT_STEP_M), -32767, 32767)
     heights = np.where(np.isnan(z), np.float32(UNKNOWN), stored).astype(np.int16)
     z = np.where(heights == UNKNOWN, np.nan, heights * np.float32(HEIGHT_STEP_M))
@@ -350,16 +348,15 @@ def _sampled_labels(
     timid = _checker("fixed_box", limits, grid.z.size)
     timid.set_map(grid)
     doubtful = timid.reasons(poses) != 0
-    keep = np.zeros(drawn, np.bool_)
     weight = np.zeros(drawn, np.float64)
     strata = [np.flatnonzero(doubtful), np.flatnonzero(~doubtful)]
     wanted = spec.samples // 2
     shares = [min(len(strata[0]), wanted), min(len(strata[1]), spec.samples - wanted)]
-    for i in (0, 1):  # one that has too few leaves its share to the other
+    for i in (0, 1):  # a stratum with too few members leaves its share to the other
         shares[i] = min(len(strata[i]), spec.samples - shares[1 - i])
     for members, share in zip(strata, shares, strict=True):
-        keep[members[:share]] = True
         weight[members[:share]] = len(members) / max(share, 1)
+    keep = weight > 0.0
     checker = _checker("verified", limits, grid.z.size)
     checker.set_map(grid)
     bad = checker.reasons(np.ascontiguousarray(poses[keep])) != 0
@@ -379,7 +376,7 @@ def _make_shard(folder: Path, spec: DataSpec, shard: tuple[str, int]) -> None:
     path = _shard(folder, part, terrain)
     windows = make_windows(spec, part, terrain)
     with whole_file(path) as temporary:
-        np.savez(temporary, **{f.name: getattr(windows, f.name) for f in fields(Windows)})
+        np.savez(temporary, **windows.columns())
 
 
 def make_data(
@@ -388,7 +385,7 @@ def make_data(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Make what is missing of a data set, and its manifest.
+    """Make the missing terrains of a data set, and its manifest.
 
     Raises:
         DataError: the folder holds a data set of other settings.
@@ -405,7 +402,7 @@ def make_data(
         (folder / part).mkdir(exist_ok=True)
         for stale in (folder / part).glob(".*.npz"):
             stale.unlink()
-    # The small parts first: training can be tried before all of its own is there.
+    # The small parts first: a training can be tried before the training part is complete.
     tasks = [(part, i) for part in reversed(PARTS) for i in range(spec.terrains[part])]
     missing = [(p, i) for p, i in tasks if not _shard(folder, p, i).exists()]
     done = len(tasks) - len(missing)
@@ -461,7 +458,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_spec(folder: Path) -> DataSpec:
-    """What a data set is made of.
+    """The settings of a data set.
 
     Raises:
         DataError: there is none, or it is damaged.
@@ -483,7 +480,7 @@ def read_shard(path: Path) -> Windows:
         DataError: it cannot be read.
     """
     try:
-        # numpy leaves a file open that it cannot read.
+        # numpy does not close a file that it cannot read.
         with path.open("rb") as file, np.load(file) as arrays:
             return Windows(*(arrays[f.name] for f in fields(Windows)))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as fault:
@@ -494,25 +491,23 @@ def read_part(folder: Path, part: str, most: int | None = None) -> Windows:
     """All windows of a part, or of its first `most` terrains.
 
     Raises:
-        DataError: the data set is incomplete or damaged, or there is not the memory for it.
+        DataError: the data set is incomplete, damaged, or larger than the free memory.
     """
     spec = read_spec(folder)
     count = spec.terrains[part] if most is None else min(spec.terrains[part], most)
-    first = read_shard(_shard(folder, part, 0))
-    columns = {f.name: getattr(first, f.name) for f in fields(Windows)}
+    columns = read_shard(_shard(folder, part, 0)).columns()
     needed, free = count * sum(c.nbytes for c in columns.values()), _free_bytes()
     if needed > 0.8 * free:
         raise DataError(
             f"{folder}: the {part} part takes {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB"
             f" are free; use fewer of its {count} terrains"
         )
-    # Filled in place: stacking a list of shards would take twice the memory.
+    # Filled in place: concatenating would take twice the memory.
     whole = {k: np.empty((count * len(c), *c.shape[1:]), c.dtype) for k, c in columns.items()}
     for i in range(count):
         path = _shard(folder, part, i)
-        shard = first if i == 0 else read_shard(path)
-        for name, column in columns.items():
-            values = getattr(shard, name)
+        for name, values in read_shard(path).columns().items():
+            column = columns[name]
             if values.shape != column.shape or values.dtype != column.dtype:
                 raise DataError(f"{path}: damaged: {name} is {values.dtype} {values.shape}")
             whole[name][i * len(column) : (i + 1) * len(column)] = values
@@ -520,7 +515,7 @@ def read_part(folder: Path, part: str, most: int | None = None) -> Windows:
 
 
 def _free_bytes() -> float:
-    """Memory that can be had without swapping; infinite where the system does not say."""
+    """Memory available without swapping; infinite where the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,11 +1,7 @@
-"""How good a model on disk is, on a part of a data set: what is shipped, as it is run.
-
-Needs onnxruntime, not torch.
-"""
+"""Evaluation of a model folder on a part of a data set, with ONNX Runtime and without torch."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,15 +31,15 @@ from mlnav.risk.network import inference_session
 
 F32 = NDArray[np.float32]
 Predictor = Callable[[NDArray[np.int16]], NDArray[Any]]
-"""(cells, cells) stored heights of a window -> (bins, side, side) scores that grow with risk."""
+"""(cells, cells) stored heights -> (bins, side, side) scores that increase with risk."""
 
 
 class EvaluationError(ValueError):
-    """A model cannot be measured on this data."""
+    """A model cannot be evaluated on this data."""
 
 
 class Network:
-    """A model through ONNX Runtime, on one thread."""
+    """A model in ONNX Runtime, on one thread."""
 
     def __init__(self, model: Model) -> None:
         self._session = inference_session(model, threads=1)
@@ -55,16 +51,15 @@ class Network:
         """(cells, cells) stored heights -> (bins, side, side) risk.
 
         Raises:
-            EvaluationError: the model is of another window.
+            EvaluationError: the model has another window size.
         """
         wanted = self._manifest.input
         if heights.shape != wanted.cells:
             raise EvaluationError(
                 f"{self._manifest.name} looks at {wanted.cells} cells, the data has {heights.shape}"
             )
-        ground = network_input(heights[np.newaxis])
-        (p,) = self._session.run([self._manifest.output.name], {wanted.name: ground})
-        risk: F32 = p[0]
+        inputs = {wanted.name: network_input(heights[np.newaxis])}
+        risk: F32 = self._session.run([self._manifest.output.name], inputs)[0][0]
         return risk
 
     def __call__(self, heights: NDArray[np.int16]) -> NDArray[Any]:
@@ -73,18 +68,14 @@ class Network:
 
 
 def sobel(resolution_m: float, bins: int) -> Predictor:
-    """The Sobel heuristic's risk, mean over a risk cell, as scores to rank by."""
+    """Scores of the Sobel heuristic: logits of its mean risk over each risk cell."""
 
     def predict(heights: NDArray[np.int16]) -> NDArray[Any]:
-        z = heights_m(heights)
-        p = _core.sobel_risk(_core.Grid(z, resolution_m, 0.0, 0.0))
-        return np.broadcast_to(logits_of(block_mean(p, SUBCELLS)), (bins, *_coarse(p.shape)))
+        p = _core.sobel_risk(_core.Grid(heights_m(heights), resolution_m, 0.0, 0.0))
+        scores = logits_of(block_mean(p, SUBCELLS))
+        return np.broadcast_to(scores, (bins, *scores.shape))
 
     return predict
-
-
-def _coarse(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n // SUBCELLS for n in shape)
 
 
 def heights_m(heights: NDArray[np.int16]) -> F32:
@@ -94,7 +85,7 @@ def heights_m(heights: NDArray[np.int16]) -> F32:
 
 
 def logits_of(risk: NDArray[Any]) -> NDArray[np.float64]:
-    """log(p / (1 - p)), of risks kept off 0 and 1 by what float32 can tell."""
+    """log(p / (1 - p)), with p kept from 0 and 1 by the resolution of float32."""
     p = np.clip(risk.astype(np.float64), 6e-8, 1.0 - 6e-8)
     return np.asarray(np.log(p / (1.0 - p)))
 
@@ -109,9 +100,9 @@ def block_mean(values: NDArray[Any], size: int) -> NDArray[Any]:
 def labels_for(
     windows: Windows, i: int, checker: str, scores: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32]]:
-    """Scores, targets in [0, 1] and weights of window i's labels, flat.
+    """Scores, targets in [0, 1] and weights of the labels of window i, flat.
 
-    Scores may be on coarser or finer cells than labels.
+    Scores may have coarser or finer cells than labels.
     """
     side, size = windows.dense.shape[-1], scores.shape[-1]
     if checker == "fixed_box":
@@ -137,7 +128,7 @@ def measure(
     predict: Predictor,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[QualityMeter]:
-    """A meter for each window; add those of interest up."""
+    """One meter per window; `total` sums them."""
     meters = []
     for i in range(len(windows)):
         meter = QualityMeter()
@@ -149,34 +140,30 @@ def measure(
 
 def total(meters: list[QualityMeter], chosen: NDArray[np.bool_] | None = None) -> Quality:
     """Quality over all windows, or over the chosen ones."""
-    sum_of = QualityMeter()
+    summed = QualityMeter()
     for i, meter in enumerate(meters):
         if chosen is None or chosen[i]:
-            sum_of += meter
-    return sum_of.quality()
+            summed += meter
+    return summed.quality()
 
 
 def grounds(spec: DataSpec, part: str, windows: Windows) -> Mapping[str, NDArray[np.bool_]]:
-    """Which windows are on ground of which kind; kinds overlap."""
+    """Masks of the windows by kind of terrain; kinds overlap."""
     recipes = [recipe_of(spec, part, i) for i in range(len(windows) // spec.windows)]
 
-    def of(test: Callable[[Any], bool]) -> NDArray[np.bool_]:
-        return np.repeat([test(r) for r in recipes], spec.windows)
+    def of(value: Callable[[Any], Any]) -> NDArray[Any]:
+        return np.repeat([value(r) for r in recipes], spec.windows)
 
-    def slope(low: float, high: float) -> NDArray[np.bool_]:
-        return of(lambda r: low <= r.base.slope_deg < high)
-
-    def rocks(low: float, high: float) -> NDArray[np.bool_]:
-        return of(lambda r: low <= (r.rocks.cfa if r.rocks else 0.0) < high)
-
+    slope_deg = of(lambda r: r.base.slope_deg)
+    cfa = of(lambda r: r.rocks.cfa if r.rocks else 0.0)
     unknown = (windows.heights == UNKNOWN).any((1, 2))
     return {
-        "slope below 8 deg": slope(-1.0, 8.0),
-        "slope 8-16 deg": slope(8.0, 16.0),
-        "slope 16-25 deg": slope(16.0, 90.0),
-        "rocks below 5 %": rocks(-1.0, 0.05),
-        "rocks 5-10 %": rocks(0.05, 0.10),
-        "rocks 10-20 %": rocks(0.10, 1.0),
+        "slope below 8 deg": slope_deg < 8.0,
+        "slope 8-16 deg": (slope_deg >= 8.0) & (slope_deg < 16.0),
+        "slope 16-25 deg": slope_deg >= 16.0,
+        "rocks below 5 %": cfa < 0.05,
+        "rocks 5-10 %": (cfa >= 0.05) & (cfa < 0.10),
+        "rocks 10-20 %": cfa >= 0.10,
         "rough between rocks": of(lambda r: r.relief.rms_1m_m >= 0.06),
         "craters": of(lambda r: r.craters is not None),
         "ripples": of(lambda r: bool(r.ripples)),
@@ -187,11 +174,22 @@ def grounds(spec: DataSpec, part: str, windows: Windows) -> Mapping[str, NDArray
     }
 
 
-def fixed_spec(window_m: float, resolution_m: float) -> DataSpec:
-    """A small data set that is made when it is needed.
+def by_ground(
+    meters: list[QualityMeter], kinds: Mapping[str, NDArray[np.bool_]]
+) -> dict[str, dict[str, Any]]:
+    """Quality and number of windows of each kind of terrain that occurs."""
+    return {
+        kind: total(meters, chosen).as_dict() | {"windows": int(chosen.sum())}
+        for kind, chosen in kinds.items()
+        if chosen.any()
+    }
 
-    What a model scores on it is part of its manifest, so anyone can tell in seconds whether model,
-    checker and terrain are still those that it was trained and exported with.
+
+def fixed_spec(window_m: float, resolution_m: float) -> DataSpec:
+    """A small data set that is generated on demand.
+
+    A model's manifest has its score on it, which shows within seconds whether model, checker and
+    terrain generator are those that the model was exported with.
     """
     return DataSpec(
         seed=20,
@@ -216,10 +214,10 @@ def evaluate_model(
     most: int | None = None,
     progress: Callable[[float, str], None] = lambda done, what: None,
 ) -> dict[str, Any]:
-    """Quality of a model and of Sobel on a part of a data set, whole and by kind of ground.
+    """Quality of a model and of Sobel on a part of a data set, as a whole and by kind of terrain.
 
     Raises:
-        EvaluationError: there is no such part, or the model is of other windows or another checker.
+        EvaluationError: the part is unknown, or the model has other windows or another checker.
         DataError: the data set is incomplete or damaged.
     """
     manifest = model.manifest
@@ -235,24 +233,20 @@ def evaluate_model(
             f" {spec.resolution_m:g} m"
         )
     windows = read_part(data, part, most)
-    done = itertools.count(1)
-
-    def told(_: int) -> None:
-        progress(next(done) / (2.0 * len(windows)), "")
-
-    meters = measure(windows, checker, Network(model), told)
-    baseline = total(measure(windows, checker, sobel(spec.resolution_m, BINS), told))
-    by_ground = {
-        ground: total(meters, chosen).as_dict() | {"windows": int(chosen.sum())}
-        for ground, chosen in grounds(spec, part, windows).items()
-        if chosen.any()
-    }
+    n = len(windows)
+    meters = measure(windows, checker, Network(model), lambda done: progress(0.5 * done / n, ""))
+    baseline = measure(
+        windows,
+        checker,
+        sobel(spec.resolution_m, BINS),
+        lambda done: progress(0.5 + 0.5 * done / n, ""),
+    )
     return {
         "model": manifest.name,
         "checker": checker,
         "limits": manifest.labels.limits,
         "data": {"digest": spec.digest, "part": part, "windows": len(windows)},
         **total(meters).as_dict(),
-        "sobel_auc": round(baseline.auc, 6),
-        "by_ground": by_ground,
+        "sobel_auc": round(total(baseline).auc, 6),
+        "by_ground": by_ground(meters, grounds(spec, part, windows)),
     }

@@ -1,8 +1,8 @@
-"""Export: from a trained network to a model folder that `mlnav.risk` loads.
+"""Export of a trained network to a model folder that `mlnav.risk` loads.
 
-Risk is calibrated on the validation part (a temperature and an offset, folded into the head), the
-graph is compared with torch by values and by what the planner makes of them, and what is shipped
-is measured as it is run, through ONNX Runtime, on the test part.
+Risk is calibrated on the validation part (slope and offset of the logits, folded into the head).
+The graph is compared with torch by values and by the planner's path costs. The exported model is
+evaluated with ONNX Runtime on the test part.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from mlnav.learn.data import (
 )
 from mlnav.learn.evaluation import (
     Network,
+    by_ground,
     fixed_spec,
     fixed_windows,
     grounds,
@@ -51,15 +52,15 @@ from mlnav.learn.training import LOG, Batches, TrainingSpec, evaluate, load_trai
 from mlnav.risk.models import MANIFEST, NETWORK, Manifest, Model
 
 VALUES_SAME = 1e-5
-"""Difference of a risk between torch and ONNX Runtime that 99 of 100 values stay below."""
+"""Largest difference between torch and ONNX Runtime for 99 % of the risks."""
 VALUES_MAX = 1e-4
-"""And all of them. Where the chance turns within millimetres of height, float32 has no more to
-give: torch itself is 2e-5 from torch in float64 there."""
+"""For all risks. Where risk changes within millimetres of height, float32 is no more precise: torch
+itself differs by 2e-5 from torch in float64."""
 PARITY_WINDOWS = 48
 SIZE_MAX = 5_000_000
 
 Progress = Callable[[float, str], None]
-"""Share that is done, and what comes next."""
+"""Share done, and the next step."""
 
 
 class ExportError(ValueError):
@@ -68,7 +69,7 @@ class ExportError(ValueError):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A network, and the slope and offset of its logits that make it measure risk."""
+    """A network with the slope and offset that calibrate its logits."""
 
     model: AceNet
     slope: float
@@ -92,11 +93,11 @@ def export(
     force: bool = False,
     progress: Progress = lambda done, what: None,
 ) -> Path:
-    """Write `out`/`name` from a training's folder; the new model's folder.
+    """Export the training in `run` to `out`/`name`; returns that folder.
 
     Raises:
-        ExportError: the folder is there and `force` is not set, the name is no folder name, or the
-            exported graph is not the trained network.
+        ExportError: the folder exists and `force` is not set, the name is not valid, or the graph
+            differs from the trained network.
         TrainingError: nothing was trained in `run`.
         DataError: the data set is incomplete or damaged.
     """
@@ -113,7 +114,7 @@ def export(
     if data_spec.cells % model.multiple or spec.network.bins != BINS:
         raise ExportError(f"{run}: the network does not fit windows of {data_spec.cells} cells")
     progress(0.0, "calibration")
-    # Deterministic, and no slower: windows are small.
+    # One thread: deterministic, and no slower for small windows.
     torch.set_num_threads(1)
     validation = read_part(data, "validation")
     calibrated = Calibrated(
@@ -130,7 +131,8 @@ def export(
     progress(0.3, "parity")
     parity = compare(calibrated, shipped, test, spec.checker, data_spec)
     progress(0.4, "quality")
-    manifest["metrics"] = _metrics(shipped, spec.checker, data_spec, validation, test, parity)
+    metrics = _metrics(shipped, spec.checker, data_spec, validation, test)
+    manifest["metrics"] = metrics | {"parity": parity}
     _write(folder, network, manifest)
     return folder
 
@@ -138,28 +140,24 @@ def export(
 def compare(
     calibrated: Calibrated, shipped: Network, windows: Windows, checker: str, spec: DataSpec
 ) -> dict[str, Any]:
-    """Values and rankings of torch and ONNX Runtime over some windows, for the manifest.
+    """Differences of torch and ONNX Runtime in values and rankings of paths, for the manifest.
 
     Raises:
-        ExportError: they are not the same.
+        ExportError: they differ.
     """
     chosen = np.unique(np.linspace(0, len(windows) - 1, PARITY_WINDOWS).astype(int))
-    check: RankingCheck | None = None
-    apart = []
-    for i in chosen:
-        heights = windows.heights[i]
-        one, other = calibrated.risk(heights), shipped.risk(heights)
-        apart.append(np.abs(one - other))
-        if check is None:
-            check = RankingCheck(checker, PAIRS[checker], spec.cells, spec.resolution_m, one.size)
+    pairs = [(calibrated.risk(h), shipped.risk(h)) for h in windows.heights[chosen]]
+    size = pairs[0][0].size
+    check = RankingCheck(checker, PAIRS[checker], spec.cells, spec.resolution_m, size)
+    for heights, (one, other) in zip(windows.heights[chosen], pairs, strict=True):
         check.compare(heights_m(heights), one, other)
-    most, largest = (float(np.quantile(apart, q)) for q in (0.99, 1.0))
+    differences = [np.abs(one - other) for one, other in pairs]
+    most, largest = (float(np.quantile(differences, q)) for q in (0.99, 1.0))
     if not (most <= VALUES_SAME and largest <= VALUES_MAX):
         raise ExportError(
             f"torch and ONNX Runtime differ by {most:.2g} (99 %), {largest:.2g} (all); allowed"
             f" are {VALUES_SAME:g} and {VALUES_MAX:g}"
         )
-    assert check is not None
     ranking = check.ranking()
     if not ranking.same:
         raise ExportError(f"torch and ONNX Runtime rank paths differently: {ranking}")
@@ -208,26 +206,21 @@ def _metrics(
     spec: DataSpec,
     validation: Windows,
     test: Windows,
-    parity: dict[str, Any],
 ) -> dict[str, Any]:
     meters = measure(test, checker, shipped)
-    by_ground = {}
-    for ground, chosen in grounds(spec, "test", test).items():
-        if chosen.any():
-            found = total(meters, chosen).as_dict()
-            del found["reliability"]
-            by_ground[ground] = found | {"windows": int(chosen.sum())}
+    kinds = by_ground(meters, grounds(spec, "test", test))
+    for quality in kinds.values():
+        del quality["reliability"]
     unknown = (test.heights == UNKNOWN).mean((1, 2))
     fixed = fixed_spec(spec.window_m, spec.resolution_m)
     return {
         "validation": total(measure(validation, checker, shipped)).as_dict(),
         "test": total(meters).as_dict(),
-        "test_by_ground": by_ground,
+        "test_by_ground": kinds,
         "test_unknown_share_max": round(float(unknown.max()), 4),
         "sobel_auc": round(total(measure(test, checker, sobel(spec.resolution_m, BINS))).auc, 6),
         "fixed": total(measure(fixed_windows(fixed), checker, shipped)).as_dict()
         | {"digest": fixed.digest},
-        "parity": parity,
     }
 
 
@@ -253,7 +246,7 @@ def _training(
 
 
 def _write(folder: Path, network: bytes, manifest: dict[str, Any]) -> None:
-    """The three files, under a temporary name until they are all there."""
+    """Write the three files under a temporary name; rename the folder when complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)

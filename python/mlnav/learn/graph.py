@@ -1,9 +1,8 @@
 """The ONNX graph of a network, written node by node.
 
-What ships is then the same bytes wherever it is exported, and holds only operators that ONNX
-Runtime and generators of flight C have: batch norm is folded into the convolutions, the inputs'
-scales into the stem's, the calibration of risk into the head's. That it computes what `AceNet`
-does is not assumed: export compares the two.
+The bytes are then the same wherever it is exported, and all operators are known to ONNX Runtime and
+to generators of flight C: batch norm is folded into the convolutions, the scales of the inputs into
+the stem, the calibration of risk into the head. Export compares the graph with `AceNet`.
 """
 
 from __future__ import annotations
@@ -29,15 +28,21 @@ from mlnav.learn.network import (
 OPSET, IR_VERSION = 17, 8
 INPUT, OUTPUT = "ground", "risk"
 
+NEAREST = {
+    "mode": "nearest",
+    "coordinate_transformation_mode": "asymmetric",
+    "nearest_mode": "floor",
+}
+
 F64 = NDArray[np.float64]
 
 
 class GraphError(ValueError):
-    """The network cannot be written for a window of this size."""
+    """The network does not fit windows of this size."""
 
 
 class _Graph:
-    """Nodes and constants in order; every value is named after the node that makes it."""
+    """Nodes and constants in order; a value has the name of its node."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -64,15 +69,8 @@ class _Graph:
         if bias is not None:
             inputs.append(self.constant(f"{name}.bias", bias))
         (stride, _), (pad, _) = conv.stride, conv.padding
-        return self.op(
-            "Conv",
-            name,
-            *inputs,
-            kernel_shape=list(conv.kernel_size),
-            strides=[stride, stride],
-            pads=[int(pad)] * 4,
-            group=conv.groups,
-        )
+        shape = {"kernel_shape": list(conv.kernel_size), "strides": [stride] * 2}
+        return self.op("Conv", name, *inputs, **shape, pads=[int(pad)] * 4, group=conv.groups)
 
 
 def make_graph(model: AceNet, cells: int, slope: float = 1.0, bias: float = 0.0) -> onnx.ModelProto:
@@ -82,7 +80,7 @@ def make_graph(model: AceNet, cells: int, slope: float = 1.0, bias: float = 0.0)
     (1, bins, cells / fold x unfold, ...) float32.
 
     Raises:
-        GraphError: `cells` is no multiple of what the network folds.
+        GraphError: `cells` is not a multiple of `AceNet.multiple`.
     """
     spec = model.spec
     if cells % model.multiple:
@@ -95,18 +93,14 @@ def make_graph(model: AceNet, cells: int, slope: float = 1.0, bias: float = 0.0)
         x = _unfolded(graph, x, spec, cells // spec.fold)
     graph.op("Sigmoid", OUTPUT, x)
     side = cells // spec.fold * spec.unfold
+    shapes = {INPUT: [1, 2, cells, cells], OUTPUT: [1, spec.bins, side, side]}
+    ends = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        for name, shape in shapes.items()
+    ]
+    constants = [numpy_helper.from_array(v, k) for k, v in graph.constants.items()]
     proto = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "mlnav",
-            [helper.make_tensor_value_info(INPUT, onnx.TensorProto.FLOAT, [1, 2, cells, cells])],
-            [
-                helper.make_tensor_value_info(
-                    OUTPUT, onnx.TensorProto.FLOAT, [1, spec.bins, side, side]
-                )
-            ],
-            [numpy_helper.from_array(v, k) for k, v in graph.constants.items()],
-        ),
+        helper.make_graph(graph.nodes, "mlnav", ends[:1], ends[1:], constants),
         producer_name="mlnav",
         ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET)],
@@ -116,11 +110,10 @@ def make_graph(model: AceNet, cells: int, slope: float = 1.0, bias: float = 0.0)
 
 
 def _unfolded(graph: _Graph, x: str, spec: NetworkSpec, side: int) -> str:
-    """DepthToSpace (CRD) as concatenations, which take a third of its time in ONNX Runtime."""
+    """DepthToSpace (CRD) by concatenation, which takes a third of the time in ONNX Runtime."""
     r, bins = spec.unfold, spec.bins
-    x = graph.op(
-        "Reshape", "parts", x, graph.constant("parts.shape", [bins, r * r, side, side, 1], np.int64)
-    )
+    parts_shape = graph.constant("parts.shape", [bins, r * r, side, side, 1], np.int64)
+    x = graph.op("Reshape", "parts", x, parts_shape)
     rows = []
     row_shape = graph.constant("row.shape", [bins, side, 1, side * r], np.int64)
     for dy in range(r):
@@ -134,7 +127,7 @@ def _unfolded(graph: _Graph, x: str, spec: NetworkSpec, side: int) -> str:
 
 
 def _features(graph: _Graph, spec: NetworkSpec, side: int) -> str:
-    """As `AceNet.features`, but for its scales, which the stem takes."""
+    """`AceNet.features` without the scales, which are folded into the stem."""
     op, cut = graph.op, graph.cut
     folded = []
     for channel, name in enumerate(("height", "known")):
@@ -146,20 +139,12 @@ def _features(graph: _Graph, spec: NetworkSpec, side: int) -> str:
     total = op("ReduceMean", "total", masked, axes=[1], keepdims=1)
     tiny = graph.constant("tiny", TINY)
     mean = op("Div", "mean", total, op("Add", "share.positive", share, tiny))
-    around = {}
-    for name, x in (("share", share), ("total", total)):
-        half = DATUM_CELLS // 2
-        around[name] = op(
-            "AveragePool",
-            f"{name}.around",
-            x,
-            kernel_shape=[DATUM_CELLS] * 2,
-            pads=[half] * 4,
-            strides=[1, 1],
-            count_include_pad=1,
-        )
-    seen_around = op("Add", "share.around.positive", around["share"], tiny)
-    datum = op("Div", "datum", around["total"], seen_around)
+    window = {"kernel_shape": [DATUM_CELLS] * 2, "pads": [DATUM_CELLS // 2] * 4}
+    pooling = window | {"strides": [1, 1], "count_include_pad": 1}
+    share_around = op("AveragePool", "share.around", share, **pooling)
+    total_around = op("AveragePool", "total.around", total, **pooling)
+    seen_around = op("Add", "share.around.positive", share_around, tiny)
+    datum = op("Div", "datum", total_around, seen_around)
     slopes = []
     for name, axis in (("east", 3), ("north", 2)):
         first, last = (cut(f"{name}.{i}", datum, axis, i, i + 1) for i in (0, side - 1))
@@ -169,19 +154,17 @@ def _features(graph: _Graph, spec: NetworkSpec, side: int) -> str:
         slopes.append(op("Sub", name, after, before))
     fine = op("Mul", "fine", op("Sub", "height.above", masked, mean), known)
     # 1 where any cell is known: shares are multiples of 1 / fold^2.
-    seen = op(
-        "Clip",
-        "seen",
-        op("Mul", "share.cells", share, graph.constant("fold.squared", float(spec.fold**2))),
-        graph.constant("zero", 0.0),
-        graph.constant("one", 1.0),
+    known_cells = op(
+        "Mul", "share.cells", share, graph.constant("fold.squared", float(spec.fold**2))
     )
+    zero, one = graph.constant("zero", 0.0), graph.constant("one", 1.0)
+    seen = op("Clip", "seen", known_cells, zero, one)
     step = op("Mul", "step", op("Sub", "mean.above", mean, datum), seen)
     return op("Concat", "features", fine, step, *slopes, share, axis=1)
 
 
 def _trunk(graph: _Graph, model: AceNet, x: str) -> str:
-    """As `AceNet.forward`, from its features to what the head sees."""
+    """`AceNet.forward` from its features to the input of the head."""
     fold = model.spec.fold
     scales = np.array([FINE_SCALE] * fold**2 + [STEP_SCALE, SLOPE_SCALE, SLOPE_SCALE, 1.0])
     x = _layers(graph, "stem", x, model.stem, scales)
@@ -195,16 +178,8 @@ def _trunk(graph: _Graph, model: AceNet, x: str) -> str:
             x = graph.op("Relu", f"shrink{i}.relu", x)
     for i in reversed(range(len(levels))):
         x = _layers(graph, f"widen{i}", x, nn.Sequential(model.widen[i]))
-        x = graph.op(
-            "Resize",
-            f"widen{i}.twice",
-            x,
-            "",
-            graph.constant(f"widen{i}.scales", [1.0, 1.0, 2.0, 2.0]),
-            mode="nearest",
-            coordinate_transformation_mode="asymmetric",
-            nearest_mode="floor",
-        )
+        scale = graph.constant(f"widen{i}.scales", [1.0, 1.0, 2.0, 2.0])
+        x = graph.op("Resize", f"widen{i}.twice", x, "", scale, **NEAREST)
         x = graph.op("Relu", f"up{i}.relu", graph.op("Add", f"up{i}.joined", x, levels[i]))
         x = _blocks(graph, f"up{i}", x, model.up[i])
     return x
@@ -223,7 +198,7 @@ def _blocks(graph: _Graph, name: str, x: str, blocks: nn.Sequential) -> str:
 def _layers(
     graph: _Graph, name: str, x: str, layers: nn.Sequential, scales: F64 | None = None
 ) -> str:
-    """Convolutions, each with the batch norm after it folded in; the first with inputs scaled."""
+    """Convolutions with their batch norms folded in; `scales` apply to the inputs of the first."""
     folded: list[tuple[nn.Conv2d, F64, F64 | None]] = []
     for layer in layers:
         if isinstance(layer, nn.BatchNorm2d):
@@ -241,7 +216,7 @@ def _layers(
 
 
 def with_batch_norm(weight: F64, bias: F64 | None, norm: nn.BatchNorm2d) -> tuple[F64, F64]:
-    """Weight and bias of a convolution that has `norm` in it, in evaluation mode."""
+    """Weight and bias of a convolution with `norm`, in evaluation mode, folded in."""
     gain = _numbers(norm.weight) / np.sqrt(_numbers(norm.running_var) + norm.eps)
     shift = (0.0 if bias is None else bias) - _numbers(norm.running_mean)
     return weight * gain[:, None, None, None], _numbers(norm.bias) + shift * gain

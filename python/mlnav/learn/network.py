@@ -1,10 +1,9 @@
-"""The network: what ACE will say, for every cell and heading of a window, in one look.
+"""The network: predicts ACE verdicts for every cell and heading of a window in one pass.
 
-Fully convolutional. Heights come in at the map's resolution and are folded into the channels of a
-coarser trunk at once (a trunk cell is `fold` map cells wide), relative to a local mean and with the
-slope of that mean beside them; a small U-Net works there, and its last layer unfolds `unfold`^2
-risk cells from each trunk cell. All that depends on the map is inside the graph, so a flight
-computer feeds it heights and a mask and nothing else.
+Fully convolutional. Heights at the map's resolution are folded into the channels of a coarser trunk
+(a trunk cell is `fold` map cells wide), relative to a local mean whose slope is a further input. A
+small U-Net follows; its last layer unfolds `unfold`^2 risk cells from each trunk cell. Inputs are
+heights and a mask of known cells alone: features are computed inside the graph.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 DATUM_CELLS = 7
-"""Trunk cells across the mean that heights are taken relative to (2.8 m at 0.4 m: a rover)."""
+"""Trunk cells along the edge of the local mean (2.8 m at 0.4 m: a rover)."""
 FINE_SCALE, STEP_SCALE, SLOPE_SCALE = 10.0, 4.0, 2.0
-"""Bring the inputs of the trunk to about one."""
+"""Scale the inputs of the trunk to about one."""
 TINY = 1e-6
-"""Keeps means over nothing known finite."""
+"""Keeps means without known cells finite."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,7 @@ def _conv(width: int, to: int, separable: bool, stride: int = 1) -> nn.Sequentia
             nn.Conv2d(width, to, 1, bias=False),
             nn.BatchNorm2d(to),
         )
-    return nn.Sequential(
-        nn.Conv2d(width, to, 3, stride, 1, bias=False),
-        nn.BatchNorm2d(to),
-    )
+    return nn.Sequential(nn.Conv2d(width, to, 3, stride, 1, bias=False), nn.BatchNorm2d(to))
 
 
 class _Block(nn.Module):
@@ -69,6 +65,10 @@ class _Block(nn.Module):
         return functional.relu(x + self.second(inner))
 
 
+def _blocks(width: int, spec: NetworkSpec) -> nn.Sequential:
+    return nn.Sequential(*(_Block(width, spec.separable) for _ in range(spec.depth)))
+
+
 class AceNet(nn.Module):
     """(n, 2, ny, nx) height [m] and known -> (n, bins, ny', nx') logits of rejection.
 
@@ -79,19 +79,11 @@ class AceNet(nn.Module):
         super().__init__()
         self.spec = spec
         widths = spec.widths
-        self.stem = nn.Sequential(
-            nn.Conv2d(spec.fold**2 + 4, widths[0], 3, 1, 1, bias=False), nn.BatchNorm2d(widths[0])
-        )
-        blocks = [
-            nn.Sequential(*(_Block(w, spec.separable) for _ in range(spec.depth))) for w in widths
-        ]
-        self.down = nn.ModuleList(blocks)
+        self.stem = _conv(spec.fold**2 + 4, widths[0], separable=False)
+        self.down = nn.ModuleList(_blocks(w, spec) for w in widths)
         self.shrink = nn.ModuleList(_conv(a, b, spec.separable, 2) for a, b in pairwise(widths))
         self.widen = nn.ModuleList(nn.Conv2d(b, a, 1) for a, b in pairwise(widths))
-        self.up = nn.ModuleList(
-            nn.Sequential(*(_Block(w, spec.separable) for _ in range(spec.depth)))
-            for w in widths[:-1]
-        )
+        self.up = nn.ModuleList(_blocks(w, spec) for w in widths[:-1])
         self.head = nn.Conv2d(widths[0], spec.bins * spec.unfold**2, 1)
 
     @property
@@ -100,7 +92,7 @@ class AceNet(nn.Module):
         return self.spec.fold << (len(self.spec.widths) - 1)
 
     def features(self, ground: Tensor) -> Tensor:
-        """(n, 2, ny, nx) -> (n, fold^2 + 4, ny / fold, nx / fold): what the trunk sees."""
+        """(n, 2, ny, nx) -> (n, fold^2 + 4, ny / fold, nx / fold): inputs of the trunk."""
         fold = self.spec.fold
         known = functional.pixel_unshuffle(ground[:, 1:2], fold)
         height = functional.pixel_unshuffle(ground[:, 0:1], fold) * known
@@ -143,7 +135,7 @@ class AceNet(nn.Module):
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Trained values, batch norm's included."""
+    """Number of trained values, including those of batch norm."""
     return sum(p.numel() for p in model.parameters())
 
 

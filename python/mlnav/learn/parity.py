@@ -1,7 +1,7 @@
-"""Two risk maps that should be one: do they price the planner's paths alike?
+"""Check that two risk maps give the same ranking of the planner's paths.
 
-Equal values to 1e-5 say little where prices are nearly tied, and the planner acts on the order of
-paths alone. So both maps are put through the planner itself.
+The planner acts on the order of path costs, which may be nearly tied: values that agree to 1e-5 are
+not enough. So both maps are given to the planner itself.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from mlnav import _core
 from mlnav.config import Config
 
 SAME_COST = 1e-3
-"""Paths whose costs [m of flat driving] differ by less may change places."""
+"""Paths whose costs [m of flat driving] differ by less may swap ranks."""
 
 F32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """What was compared, and how far the costs of one path were apart.
+    """Result of a comparison of rankings.
 
     Attributes:
         cycles: planning cycles compared.
         paths: candidates with a finite cost, in all of them.
-        swapped: paths that changed places with one whose cost is not about the same.
-        other_cheapest: cycles whose cheapest path became another one.
-        cost_max_abs: greatest difference of a path's two costs.
+        swapped: paths that swapped ranks with a path of clearly different cost.
+        other_cheapest: cycles whose cheapest path differs.
+        cost_max_abs: largest difference of a path's two costs.
     """
 
     cycles: int
@@ -41,29 +41,27 @@ class Ranking:
 
     @property
     def same(self) -> bool:
-        """Whether the planner would have done the same."""
+        """Whether the planner would choose the same paths."""
         return self.cycles > 0 and self.swapped == 0 and self.other_cheapest == 0
 
 
 class RankingCheck:
-    """Plans twice from poses in windows, once by each risk map, and compares all path costs."""
+    """Plans from poses in windows with each of two risk maps and compares all path costs."""
 
     def __init__(
         self, checker: str, limits: str, cells: int, resolution_m: float, risk_cells: int
     ) -> None:
         config = Config().replaced(checker=checker, limits=limits, heuristic="network")
         self._checker = config.build_checker(cells**2)
-        self._planner = _core.EnavPlanner(
-            config.to_core_planner(cells**2, risk_cells),
-            self._checker,
-        )
+        settings = config.to_core_planner(cells**2, risk_cells)
+        self._planner = _core.EnavPlanner(settings, self._checker)
         self._cells, self._resolution_m = cells, resolution_m
         self._rng = np.random.default_rng(0)
         self._cycles = self._paths = self._swapped = self._other_cheapest = 0
         self._apart = 0.0
 
     def compare(self, z: F32, one: F32, other: F32) -> None:
-        """Compare two maps (bins, side, side) of a window of heights, from a safe pose in it."""
+        """Compare two risk maps (bins, side, side) of a window, from a safe pose in it."""
         grid = _core.Grid(np.ascontiguousarray(z), self._resolution_m, 0.0, 0.0)
         pose = self._safe_pose(grid)
         if pose is None:
@@ -78,12 +76,12 @@ class RankingCheck:
         self._paths += int(ranked.sum())
         self._swapped += int((np.isfinite(a) != np.isfinite(b)).sum()) + swaps(a[ranked], b[ranked])
         cheapest = int(np.argmin(a)), int(np.argmin(b))
-        # Mirrored candidates on even ground cost the same but for rounding.
+        # Mirrored candidates on flat terrain have equal costs up to rounding.
         self._other_cheapest += cheapest[0] != cheapest[1] and a[cheapest[1]] > a.min() + 1e-5
         self._apart = max(self._apart, float(np.abs(a[ranked] - b[ranked]).max(initial=0.0)))
 
     def ranking(self) -> Ranking:
-        """Of all windows compared."""
+        """Result over all windows compared."""
         return Ranking(self._cycles, self._paths, self._swapped, self._other_cheapest, self._apart)
 
     def _safe_pose(self, grid: _core.Grid) -> tuple[float, float, float] | None:
@@ -111,13 +109,13 @@ class RankingCheck:
             risk=np.ascontiguousarray(p),
             risk_resolution_m=self._resolution_m * ratio,
             risk_origin_m=(corner, corner),
-            ace_budget=2,  # costs are there before the first path is checked
+            ace_budget=2,  # costs are computed before the first path is checked
         )
         return self._planner.path_costs().astype(np.float64)
 
 
 def swaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> int:
-    """Elements that are before another by `a`, by more than SAME_COST, and after it by `b`."""
+    """Number of elements less than another in `a`, by more than SAME_COST, and greater in `b`."""
     if not len(a):
         return 0
     order = np.argsort(a, kind="stable")

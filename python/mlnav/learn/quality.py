@@ -1,4 +1,4 @@
-"""How good predicted risk is: does it order verdicts, and does it measure them?"""
+"""Quality of predicted risk: discrimination (AUC) and calibration."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quality:
-    """How well predicted risk orders and measures verdicts.
+    """Discrimination and calibration of predicted risk.
 
     Attributes:
         loss: mean cross entropy [nat].
-        auc: chance that a rejected pose has a higher risk than one that passes; NaN without both.
+        auc: probability that a rejected pose has a higher risk than a passed one; NaN without both.
         calibration_error: expected |risk - share rejected| over tenths of risk (ECE).
         reliability: rows of mean risk, share rejected and share of poses, by tenth of risk.
         rejected: share of poses that are rejected.
@@ -43,7 +43,7 @@ class Quality:
 
 
 class QualityMeter:
-    """Adds up scores (logits, or any number that grows with risk) by histogram: any number fits."""
+    """Histograms of scores (logits, or any number that increases with risk) by verdict."""
 
     STEPS = 8192
     RANGE = 16.0
@@ -54,7 +54,7 @@ class QualityMeter:
         self._loss = 0.0
 
     def add(self, logits: NDArray[Any], target: NDArray[Any], weight: NDArray[Any]) -> None:
-        """Labels with their predictions; a target between 0 and 1 is that share of a reject."""
+        """Add predictions with labels; a target in [0, 1] is the share rejected."""
         logits = logits.astype(np.float64)
         place = (logits + self.RANGE) * (self.STEPS / (2.0 * self.RANGE))
         place = np.clip(place, 0, self.STEPS - 1).astype(np.int64)
@@ -70,7 +70,7 @@ class QualityMeter:
         return self
 
     def quality(self) -> Quality:
-        """Of everything added."""
+        """Quality over everything added."""
         bad, good = self._bad, self._good
         below = np.cumsum(good) - 0.5 * good
         pairs = bad.sum() * good.sum()
@@ -93,7 +93,7 @@ class QualityMeter:
         return Quality(self._loss / everything, auc, error, rows, float(bad.sum()) / everything)
 
     def calibration(self) -> tuple[float, float]:
-        """(a, b) for which sigmoid(a x logit + b) has the least cross entropy on what was added."""
+        """(a, b) that minimise the cross entropy of sigmoid(a x logit + b)."""
         bad, good = self._bad, self._good
         everything = max(float((bad + good).sum()), 1e-30)
         logits = self._centres()

@@ -1,7 +1,7 @@
-"""The eight symmetries of a square window, and what they do to heading bins.
+"""The eight symmetries of a square window and their effect on heading bins.
 
-The rover is the same seen in a mirror, so a window that is turned by a quarter or reflected has the
-same labels, at the headings turned or reflected with it: eight windows for the price of one.
+The rover is mirror-symmetric, so a window that is rotated by a quarter turn or reflected has the
+same labels at the rotated or reflected headings: eight windows from one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def transform(array: NDArray[Any], symmetry: int) -> NDArray[Any]:
 
 
 def heading_bins(bins: int, symmetry: int) -> NDArray[np.int64]:
-    """(bins,): where each heading bin goes; bin k is heading 2 pi k / bins.
+    """(bins,): the new index of each heading bin; bin k is heading 2 pi k / bins.
 
     Raises:
-        ValueError: bins is no multiple of 4, so quarter turns do not map bins to bins.
+        ValueError: bins is not a multiple of 4, so quarter turns do not map bins to bins.
     """
     if bins % 4:
         raise ValueError(f"heading bins must be a multiple of 4, got {bins}")
@@ -47,7 +47,7 @@ def heading_bins(bins: int, symmetry: int) -> NDArray[np.int64]:
 
 
 def transform_risk(risk: NDArray[Any], symmetry: int) -> NDArray[Any]:
-    """A copy of `risk` (bins, ny, nx) under a symmetry: place and heading alike."""
+    """A copy of `risk` (bins, ny, nx) under a symmetry of places and headings."""
     out = np.empty_like(risk)
     out[heading_bins(len(risk), symmetry)] = transform(risk, symmetry)
     return out

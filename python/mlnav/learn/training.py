@@ -1,7 +1,7 @@
-"""Training: one network for one pair of checker and limits, and how good it is.
+"""Training of one network for one pair of checker and limits.
 
-Deterministic: the order of windows and the symmetry each is seen under follow from (seed, epoch),
-so the number of workers, a stop and a resume change nothing.
+Deterministic: the order of windows and the symmetry applied to each follow from (seed, epoch), so
+an interrupted and resumed training gives the same result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ I32 = NDArray[np.int32]
 
 
 class TrainingError(ValueError):
-    """Training cannot start or go on; the message says why."""
+    """Training cannot start or continue; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class TrainingSpec:
     """Settings of one training run.
 
     Attributes:
-        checker: whose verdicts are learned.
+        checker: its verdicts are the labels.
         network: its shape.
         epochs: passes over the training part.
         batch: windows a step.
-        learning_rate: the highest; it rises over the first twentieth and falls as a cosine.
+        learning_rate: maximum; linear warm-up over the first twentieth, then cosine decay.
         weight_decay: AdamW's.
-        average: decay of the running average of weights, which is what is exported.
-        seed: of the first weights, the order and the symmetries.
+        average: decay of the running average of weights, which is exported.
+        seed: of the initial weights, the order and the symmetries.
     """
 
     checker: str
@@ -72,25 +72,21 @@ class TrainingSpec:
 
 
 def order_of(seed: int, epoch: int, windows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Order of an epoch, and the symmetry that each window is seen under in it."""
+    """Order of the windows in an epoch, and the symmetry applied to each."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(epoch,)))
     return rng.permutation(windows), rng.integers(0, SYMMETRIES, windows)
 
 
 def _moved(bins: int, side: int) -> list[I32]:
-    """For each symmetry, where each flat index of (bins, side, side) goes."""
+    """For each symmetry, the new flat index of each element of (bins, side, side)."""
     identity = np.arange(bins * side * side, dtype=np.int32).reshape(bins, side, side)
-    moved = []
-    for symmetry in range(SYMMETRIES):
-        came_from = transform_risk(identity, symmetry).ravel()
-        goes_to = np.empty_like(came_from)
-        goes_to[came_from] = identity.ravel()
-        moved.append(goes_to)
-    return moved
+    # The inverse of a permutation is its argsort.
+    origins = (transform_risk(identity, symmetry).ravel() for symmetry in range(SYMMETRIES))
+    return [np.argsort(origin).astype(np.int32) for origin in origins]
 
 
 class Batches:
-    """Inputs and targets of a part, window by window under a symmetry."""
+    """Inputs and targets of a part, with a symmetry applied to each window."""
 
     def __init__(self, windows: Windows, checker: str) -> None:
         self._windows = windows
@@ -105,21 +101,14 @@ class Batches:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, targets in [0, 1] and weights of all labels of some windows, as flat tensors."""
         w = self._windows
-        heights = np.stack(
-            [transform(w.heights[i], int(s)) for i, s in zip(chosen, symmetry, strict=True)]
-        )
+        picks = list(zip(chosen, map(int, symmetry), strict=True))
+        heights = np.stack([transform(w.heights[i], s) for i, s in picks])
         ground = torch.from_numpy(network_input(heights)).to(memory_format=torch.channels_last)
         logits = model(ground)
         side = w.dense.shape[-1]
         if self._dense:
-            target = torch.from_numpy(
-                np.stack(
-                    [
-                        transform_risk(w.dense[i], int(s))
-                        for i, s in zip(chosen, symmetry, strict=True)
-                    ]
-                )
-            ).to(torch.float32) * (1.0 / SUBCELLS**2)
+            dense = np.stack([transform_risk(w.dense[i], s) for i, s in picks])
+            target = torch.from_numpy(dense).to(torch.float32) * (1.0 / SUBCELLS**2)
             size = logits.shape[-1]
             if size < side:
                 target = functional.avg_pool2d(target, side // size)
@@ -128,9 +117,7 @@ class Batches:
             return logits.reshape(-1), target.reshape(-1), torch.ones(target.numel())
         if logits.shape[-1] != side:
             logits = functional.interpolate(logits, size=(side, side), mode="nearest")
-        at = np.stack(
-            [self._moved[int(s)][w.sample_at[i]] for i, s in zip(chosen, symmetry, strict=True)]
-        )
+        at = np.stack([self._moved[s][w.sample_at[i]] for i, s in picks])
         picked = torch.gather(logits.flatten(1), 1, torch.from_numpy(at.astype(np.int64)))
         bad = torch.from_numpy(w.sample_bad[chosen].astype(np.float32))
         weight = torch.from_numpy(w.sample_weight[chosen])
@@ -141,7 +128,7 @@ class Batches:
 
 
 def evaluate(model: AceNet, batches: Batches, batch: int = 16) -> QualityMeter:
-    """Logits and labels of a model on a whole part, added up."""
+    """Meter of a model's logits over all windows of a part."""
     training = model.training
     model.eval()
     meter = QualityMeter()
@@ -159,7 +146,7 @@ def _split(order: NDArray[np.int64], batch: int) -> Iterator[NDArray[np.int64]]:
 
 
 class _Run:
-    """Everything that a checkpoint holds."""
+    """State of a training, as in its checkpoint."""
 
     def __init__(self, spec: TrainingSpec) -> None:
         torch.manual_seed(spec.seed)
@@ -174,7 +161,7 @@ class _Run:
         self.step = 0
 
     def rate(self, total: int) -> float:
-        """Learning rate of the step that comes."""
+        """Learning rate of the next step."""
         warm = max(1, total // 20)
         if self.step < warm:
             return self.spec.learning_rate * (self.step + 1) / warm
@@ -189,7 +176,7 @@ class _Run:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.step += 1
-        # Young averages forget faster, or the first weights would stay in them.
+        # A shorter average at first, or the initial weights would persist in it.
         keep = min(self.spec.average, (1.0 + self.step) / (10.0 + self.step))
         with torch.no_grad():
             mine, theirs = self.average.state_dict(), self.model.state_dict()
@@ -230,10 +217,10 @@ class _Run:
 
 
 def claim_run(folder: Path, data: Path, terrains: int | None = None) -> None:
-    """Note what a training's folder is trained on, in run.json.
+    """Record the data of a training in the run.json of its folder.
 
     Raises:
-        TrainingError: it was begun on other data.
+        TrainingError: the training was begun on other data.
         DataError: there is no data set.
     """
     spec = read_spec(data)
@@ -249,7 +236,7 @@ def claim_run(folder: Path, data: Path, terrains: int | None = None) -> None:
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
-    """What a training's folder is trained on; None where it was not noted.
+    """The data of a training from its run.json; None without that file.
 
     Raises:
         TrainingError: run.json is damaged.
@@ -264,7 +251,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 
 
 def load_trained(folder: Path) -> tuple[TrainingSpec, AceNet, int]:
-    """Settings, averaged network in evaluation mode, and epochs done, of a training's folder.
+    """Settings, averaged network in evaluation mode, and number of epochs of a training's folder.
 
     Raises:
         TrainingError: there is no checkpoint, or it is damaged.
@@ -310,10 +297,10 @@ def train(
     progress: Progress = lambda record: None,
     threads: int = 1,
 ) -> AceNet:
-    """Train, or go on from `folder`'s checkpoint; the averaged network, in evaluation mode.
+    """Train, or continue from the checkpoint in `folder`; returns the averaged network.
 
-    `folder` receives checkpoint.safetensors after every epoch and log.jsonl, one record an epoch.
-    `progress` is called with partial records within epochs (`step`, `steps`) and with those.
+    `folder` gets checkpoint.safetensors after every epoch, and log.jsonl with one record per epoch.
+    `progress` is called with these records, and with partial ones within epochs (`step`, `steps`).
 
     Raises:
         TrainingError: the checkpoint is damaged or of other settings, or the loss is not finite.
@@ -341,14 +328,8 @@ def train(
             run.update(loss, total)
             summed += value
             if i % 10 == 9:
-                progress(
-                    {
-                        "epoch": run.epoch,
-                        "step": i + 1,
-                        "steps": per_epoch,
-                        "loss": summed / (i + 1),
-                    }
-                )
+                step = {"epoch": run.epoch, "step": i + 1, "steps": per_epoch}
+                progress(step | {"loss": summed / (i + 1)})
         run.epoch += 1
         quality = evaluate(run.average, held_out).quality()
         record = {

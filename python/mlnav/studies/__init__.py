@@ -1,1 +1,1 @@
-"""Measurements beside campaigns: soundness of checkers, physics, cost, instructions."""
+"""Measurements other than campaigns: soundness of checkers, physics, cost, instructions."""

@@ -1,6 +1,6 @@
-"""Grounds to measure on: classes of slope and rocks, steps, ditches, ripples and real maps.
+"""Terrains to measure on: classes of slope and rocks, steps, ditches, ripples and real maps.
 
-Each also with its heights scaled up: steeper, rougher ground than anyone would send a rover to.
+Each also with its heights scaled up: steeper and rougher than a rover would be sent to.
 """
 
 from __future__ import annotations
@@ -44,25 +44,28 @@ SCALE_MAX = 1.6
 
 REAL_RESOLUTION_MAX_M = 0.2
 REAL_CORE_M = 16.0
-"""Real maps with a mesh spacing layer are rover-scale in the square |x|, |y| up to this."""
+"""Real maps with a layer of mesh spacing are detailed in the square |x|, |y| up to this."""
 
-_STEPS = """
+_GEOTIFF = (".tif", ".tiff")
+
+_LANDFORMS = {
+    "steps": """
 name: steps
 size_m: [24, 24]
 base: {slope_deg: 5}
 scarps:
   - {number: 4, height_m: 0.15, width_m: 0.1, length_m: 20, back_m: 4}
   - {number: 3, height_m: 0.30, width_m: 0.1, length_m: 16, back_m: 5}
-"""
-_DITCHES = """
+""",
+    "ditches": """
 name: ditches
 size_m: [24, 24]
 base: {slope_deg: 5}
 ditches:
   - {number: 4, depth_m: 0.25, width_m: 0.6, length_m: 16}
   - {number: 3, depth_m: 0.50, width_m: 1.5, length_m: 16}
-"""
-_RIPPLES = """
+""",
+    "ripples": """
 name: ripples
 size_m: [24, 24]
 base: {slope_deg: 5}
@@ -71,17 +74,18 @@ rocks: {cfa: 0.02}
 ripples:
   - {height_m: 0.35, wavelength_m: 2.5, cover: 0.7, patch_m: 12}
   - {height_m: 0.12, wavelength_m: 1.0, cover: 0.5, patch_m: 8}
-"""
+""",
+}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of ground; `make(seed)` gives one terrain of it, the same for the same seed.
+    """A kind of terrain; `make(seed)` gives one of it, the same for the same seed.
 
     Attributes:
-        label: of tables.
-        kinds: how it is made and from what, `class:10/.07` or `file:/a/map.tif`: all it takes, so
-            that it travels to other processes and into records. One of several is drawn.
+        label: in tables.
+        kinds: sources, as `class:10/.07` or `file:/a/map.tif`, complete so that processes and
+            records can hold them. One of several is drawn.
         scaled: whether heights are scaled up, by a random factor up to `SCALE_MAX`.
         reading: of files.
     """
@@ -102,20 +106,12 @@ class Case:
             low, high = RESOLUTIONS_M
             # Multiples of 1/1024 m, so that records can name them exactly.
             drawn_m = round(rng.uniform(low, high) * 1024) / 1024
-            recipe = _RECIPES[how](what).model_copy(
-                update={
-                    "resolution_m": resolution_m or drawn_m,
-                    "size_m": (MAP_SIZE_M, MAP_SIZE_M),
-                    "start": None,
-                    "goal": None,
-                }
-            )
+            size = {"size_m": (MAP_SIZE_M, MAP_SIZE_M), "resolution_m": resolution_m or drawn_m}
+            recipe = _RECIPES[how](what).model_copy(update=size | {"start": None, "goal": None})
             terrain = generate(recipe, int(rng.integers(2**31)))
-        origin = tuple(float(v) for v in rng.uniform(-2000.0, 2000.0, 2))
+        x, y = rng.uniform(-2000.0, 2000.0, 2).tolist()
         z = terrain.z * np.float32(rng.uniform(1.0, SCALE_MAX)) if self.scaled else terrain.z
-        return replace(
-            terrain, z=z, origin_m=(origin[0], origin[1]), layers={}, start_m=None, goal_m=None
-        )
+        return replace(terrain, z=z, origin_m=(x, y), layers={}, start_m=None, goal_m=None)
 
 
 def _of_class(name: str) -> Recipe:
@@ -142,19 +138,15 @@ def _real(path: str, reading: Reading) -> Terrain:
 
 
 def real_terrain_folder() -> Path | None:
-    """Folder of real maps: MLNAV_REAL_TERRAINS, or `shared/terrains_real` beside the checkout."""
+    """Folder of real maps: MLNAV_REAL_TERRAINS, or `shared/terrains_real` next to the checkout."""
     named = os.environ.get("MLNAV_REAL_TERRAINS")
-    if named:
-        return Path(named) if Path(named).is_dir() else None
-    beside = (Path.cwd(), Path(__file__).parents[3])
-    for place in (b.parent / "shared" / "terrains_real" for b in beside):
-        if place.is_dir():
-            return place
-    return None
+    checkouts = (Path.cwd(), Path(__file__).parents[3])
+    places = [Path(named)] if named else [c.parent / "shared/terrains_real" for c in checkouts]
+    return next((place for place in places if place.is_dir()), None)
 
 
 def real_terrain_files() -> list[Path]:
-    """Real maps that are there, sorted by name."""
+    """Real maps found, sorted by name."""
     folder = real_terrain_folder()
     return sorted(folder.glob("*.tif")) if folder else []
 
@@ -170,50 +162,43 @@ def _is_drivable(path: Path) -> bool:
 
 
 def cases(spec: str, reading: Reading = AS_DECLARED) -> list[Case]:
-    """The grounds that `spec` names: one as for `terrain.load`, or `all`.
+    """The cases that `spec` names: one as for `terrain.load`, or `all`.
 
     Raises:
-        TerrainError: `spec` names nothing, or something else than a GeoTIFF is to be read so.
+        TerrainError: `spec` names nothing, or a `reading` is given for something else than a
+            GeoTIFF.
     """
-    if reading != AS_DECLARED and Path(spec).suffix.lower() not in (".tif", ".tiff"):
+    if reading != AS_DECLARED and Path(spec).suffix.lower() not in _GEOTIFF:
         raise TerrainError(f"{spec}: band, nodata and vertical unit are of GeoTIFFs")
     if spec == "all":
+        synthetic = {n: f"class:{n}" for n in (class_name(s, c) for s in SLOPES_DEG for c in CFAS)}
+        synthetic |= {name: f"text:{text}" for name, text in _LANDFORMS.items()}
         real = [Case(f.stem, (f"file:{f}",)) for f in real_terrain_files() if _is_drivable(f)]
-        return [*_synthetic(), *real, *_scaled(real)]
+        return [*(Case(n, (kind,)) for n, kind in synthetic.items()), *real, *_scaled(real)]
     spec = canonical(spec)
-    suffix = Path(spec).suffix.lower()
-    if suffix in (".tif", ".tiff"):
-        load(spec, reading=reading)  # faults now, not in a worker
-        return [Case(Path(spec).stem, (f"file:{Path(spec).resolve()}",), reading=reading)]
-    if suffix in (".yaml", ".yml"):
+    path = Path(spec)
+    # Errors are raised here rather than in a worker.
+    if path.suffix.lower() in _GEOTIFF:
+        load(spec, reading=reading)
+        return [Case(path.stem, (f"file:{path.resolve()}",), reading=reading)]
+    if path.suffix.lower() in (".yaml", ".yml"):
         read_recipe(spec)
-        return [Case(Path(spec).stem, (f"yaml:{Path(spec).resolve()}",))]
+        return [Case(path.stem, (f"yaml:{path.resolve()}",))]
     if parse_class(spec) is not None:
         _of_class(spec)
         return [Case(spec, (f"class:{spec}",))]
-    check_terrain(spec)  # says what was tried
-    if spec not in shipped_names():
-        return [Case(spec, (f"file:{spec}",))]  # a source from outside
-    return [Case(spec, (f"recipe:{spec}",))]
-
-
-def _synthetic() -> list[Case]:
-    classes = [class_name(s, c) for s in SLOPES_DEG for c in CFAS]
-    return [
-        *(Case(name, (f"class:{name}",)) for name in classes),
-        Case("steps", (f"text:{_STEPS}",)),
-        Case("ditches", (f"text:{_DITCHES}",)),
-        Case("ripples", (f"text:{_RIPPLES}",)),
-    ]
+    check_terrain(spec)
+    # Other names are those of terrain sources from outside the package.
+    return [Case(spec, (f"{'recipe' if spec in shipped_names() else 'file'}:{spec}",))]
 
 
 def _scaled(real: Sequence[Case]) -> list[Case]:
-    """Everything once more with its heights scaled up, a case a slope and one a kind."""
+    """All terrains with heights scaled up: a case per slope, one of landforms, one of real maps."""
     cases = [
         Case(f"{s}/* scaled", tuple(f"class:{class_name(s, c)}" for c in CFAS), scaled=True)
         for s in SLOPES_DEG
     ]
-    forms = tuple(f"text:{text}" for text in (_STEPS, _DITCHES, _RIPPLES))
+    forms = tuple(f"text:{text}" for text in _LANDFORMS.values())
     cases.append(Case("landforms scaled", forms, scaled=True))
     if real:
         cases.append(Case("real scaled", tuple(k for c in real for k in c.kinds), scaled=True))

@@ -1,4 +1,4 @@
-"""What a pose costs each checker, all of them in one run on the same poses."""
+"""Time per pose of every checker, in one run on the same poses."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ def cost(
     checkers: Sequence[str] | None = None,
     progress: Callable[[int, str], None] = lambda done, note: None,
 ) -> dict[str, Any]:
-    """Time a pose of every checker: the bare verdict, on one thread, tables for a map not included.
+    """Time every checker per pose: the verdict alone, on one thread, without tables for a map.
 
     Args:
-        config: rover and limits; the checker of this name keeps its settings, others have theirs by
-            default.
-        grounds: as for `bench.cases.cases`, `poses` poses on one terrain of each.
-        poses: on each ground.
+        config: rover, limits, and settings of its checker; others have defaults.
+        grounds: as for `studies.cases.cases`; one terrain of each is used.
+        poses: number on each terrain.
         seed: of terrains and poses.
         checkers: names; all by default.
-        progress: called with the number of grounds done and the name of the next.
+        progress: called with the number of terrains done and the name of the next.
 
     Raises:
         TerrainError, ConfigError: a ground or the configuration is bad.
@@ -50,7 +49,7 @@ def cost(
     names = list(checkers or names_of("checker"))
     setups = {n: config if n == config.checker.name else config.replaced(checker=n) for n in names}
     model = config.rover_model()
-    rows = []
+    rows: list[dict[str, Any]] = []
     for index, spec in enumerate(grounds):
         progress(index, spec)
         case = cases(spec)[0]
@@ -64,24 +63,22 @@ def cost(
         groups: dict[tuple[str, str], Poses] = {}
         for name, report in reports.items():
             safe = report["safe"].astype(bool)
-            for kind, chosen in (("all", safe | ~safe), ("passed", safe), ("rejected", ~safe)):
+            for kind, chosen in (("pose", safe | ~safe), ("passed", safe), ("rejected", ~safe)):
                 groups[name, kind] = np.ascontiguousarray(where[chosen])
         best = _timed(built, groups)
-        for name, report in reports.items():
-            rows.append(
-                {
-                    "ground": case.label,
-                    "checker": name,
-                    "poses": poses,
-                    "passed": int(report["safe"].sum()),
-                    "us_per_pose": best[name, "all"],
-                    "us_per_passed": best[name, "passed"],
-                    "us_per_rejected": best[name, "rejected"],
-                    "map_ms": 1e3 * prepare[name],
-                    "inner_steps": _spread(report["inner_steps"]),
-                    "lookups": _spread(report["lookups"]),
-                }
-            )
+        rows += [
+            {
+                "ground": case.label,
+                "checker": name,
+                "poses": poses,
+                "passed": int(report["safe"].sum()),
+                **{f"us_per_{kind}": best[name, kind] for kind in ("pose", "passed", "rejected")},
+                "map_ms": 1e3 * prepare[name],
+                "inner_steps": _spread(report["inner_steps"]),
+                "lookups": _spread(report["lookups"]),
+            }
+            for name, report in reports.items()
+        ]
     progress(len(grounds), "")
     return {
         "limits": config.limits.name,
@@ -102,15 +99,13 @@ def _timed(
     built: dict[str, _core.Checker], groups: dict[tuple[str, str], Poses]
 ) -> dict[tuple[str, str], float | None]:
     """Microseconds a pose of each group, None for an empty one."""
-    best: dict[tuple[str, str], float | None] = dict.fromkeys(groups)
+    times: dict[tuple[str, str], list[float]] = {key: [] for key in groups}
     for _ in range(REPEATS):
-        for key, where in groups.items():
+        for (name, kind), where in groups.items():
             if len(where):
-                checker = built[key[0]]
-                took = 1e6 * _seconds(partial(checker.reasons, where)) / len(where)
-                before = best[key]
-                best[key] = took if before is None else min(before, took)
-    return best
+                took = _seconds(partial(built[name].reasons, where))
+                times[name, kind].append(1e6 * took / len(where))
+    return {key: min(took, default=None) for key, took in times.items()}
 
 
 def _spread(values: NDArray[Any]) -> dict[str, float]:

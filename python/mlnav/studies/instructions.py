@@ -1,9 +1,9 @@
-"""Count instructions under valgrind's callgrind: of planner stages, of poses and of networks.
+"""Count instructions of planner stages, poses and networks with valgrind's callgrind.
 
-Two builds of everything: `scalar` for processors without vectors, `vectorised`. The core is C++ as
-it ships but for the flags; a network is C that emx-onnx-cgen makes of its model.onnx, with a
-convolution of ours (conv_op.c.j2) for its generic one. Needs a checkout, CMake, a compiler,
-valgrind with its headers, and for networks emx-onnx-cgen and onnxruntime.
+Two builds of everything: `scalar` for processors without vectors, and `vectorised`. The core is the
+shipped C++ but for the flags; a network is C that emx-onnx-cgen makes from its model.onnx, with its
+generic convolution replaced by ours (conv_op.c.j2). Needs a checkout, CMake, a compiler, valgrind
+with its headers, and for networks emx-onnx-cgen and onnxruntime.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COSTMAP_CELLS = 4
 
 FUSED = ["-mfma", "-ffp-contract=fast"] if platform.machine() == "x86_64" else []
 """For networks alone: flight processors multiply and add in one instruction (PowerPC's fmadds),
-and a network need not give the same bits everywhere, as the core does."""
+and a network, unlike the core, need not give the same bits everywhere."""
 
 Progress = Callable[[str], None]
 
@@ -46,14 +46,14 @@ class CountingError(ValueError):
 
 @dataclass(frozen=True)
 class Build:
-    """Flags of the core, and of a network's C code besides."""
+    """Flags of the core, and further flags of a network's C code."""
 
     core: tuple[str, ...]
     network: tuple[str, ...]
 
 
 BUILDS = {
-    # MLNAV_SCALAR leaves out the lanes that are in the core's text, the other flag the compiler's.
+    # MLNAV_SCALAR disables vectors written in the core, the other flag those of the compiler.
     "scalar": Build(("-O2", "-fno-tree-vectorize", "-DMLNAV_SCALAR"), tuple(FUSED)),
     "vectorised": Build(("-O3",), (*FUSED, "-mavx2") if FUSED else ()),
 }
@@ -65,16 +65,16 @@ def count(
     stages: Mapping[str, Any] | None = None,
     progress: Progress = lambda what: None,
 ) -> dict[str, Any]:
-    """Count everything and write it as `instructions.json` has it.
+    """Count everything, in the form of `instructions.json`.
 
     Args:
         models: networks to count.
-        folder: for builds and what they leave; those that are there are used again.
+        folder: for builds, which are reused.
         stages: earlier counts whose stages and checkers are kept; None to count them.
-        progress: called with what comes next.
+        progress: called with the name of the next step.
 
     Raises:
-        CountingError: something is missing, does not build, or computes something else.
+        CountingError: a tool is missing, a build fails, or C code differs from its network.
     """
     tools = _Tools.find()
     grounds = [load(spec, seed) for spec in GROUNDS for seed in SEEDS]
@@ -95,10 +95,7 @@ def count(
             counted = _network_counts(tools, build, model, grounds[-1], folder / name)
             part["network"][model.manifest.name] = counted["instructions"]
             details[model.manifest.name][name] = counted
-        if name == "scalar":
-            report |= part
-        else:
-            report[name] = part
+        report |= part if name == "scalar" else {name: part}
     earlier = {} if stages is None else stages.get("models", {})
     report["models"] = {**earlier, **details}
     report["assumptions"] = assumptions(tools.compiler_version())
@@ -106,7 +103,7 @@ def count(
 
 
 def assumptions(compiler: str) -> str:
-    """What the counts rest on, in a few sentences."""
+    """The assumptions of the counts, in a few sentences."""
     flags = "; ".join(
         f"{name}: {' '.join(b.core)}, networks also {' '.join(b.network) or 'nothing'}"
         for name, b in BUILDS.items()
@@ -136,8 +133,8 @@ class _Tools:
         root = Path(__file__).parents[3]
         if not (root / "cpp" / "bench" / "count_instructions.cpp").is_file():
             raise CountingError("instructions are counted from a checkout of the sources only")
-        beside = str(Path(sys.executable).parent)  # the venv's cmake, whether it is active or not
-        path = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+        venv = str(Path(sys.executable).parent)  # its cmake, even if the venv is not active
+        path = os.pathsep.join([venv, os.environ.get("PATH", os.defpath)])
         found = {n: shutil.which(n, path=path) for n in ("valgrind", "cmake", "ninja", "cc")}
         missing = [name for name, where in found.items() if where is None]
         if missing:
@@ -148,7 +145,7 @@ class _Tools:
         return _run([self.compiler, "--version"]).splitlines()[0]
 
     def callgrind(self, program: Path, *arguments: Path) -> dict[str, float]:
-        """Instructions a piece, by the name in the dumps' triggers."""
+        """Instructions per call, by name."""
         out = program.with_suffix(".callgrind")
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
@@ -160,10 +157,10 @@ class _Tools:
 
 
 def totals(dumps: Any) -> dict[str, float]:
-    """Instructions a piece from texts of callgrind's dumps, by name; the mean where one repeats.
+    """Mean instructions per call from texts of callgrind's dumps, by name of their trigger.
 
     Raises:
-        CountingError: there is none, as when the program was built without valgrind's header.
+        CountingError: no counts, as when the program was built without valgrind's headers.
     """
     sums: dict[str, tuple[int, int]] = {}
     for text in dumps:
@@ -193,7 +190,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def _windows(grounds: Sequence[Terrain], folder: Path) -> list[Path]:
-    """Local maps in the middle of grounds, as raw files."""
+    """Local maps in the middle of terrains, as raw files."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for i, terrain in enumerate(grounds):
@@ -228,17 +225,17 @@ _PACKED = re.compile(
     r"\tv?((?:add|sub|mul|div|sqrt|max|min|fmadd\d+|fmsub\d+)p[sd]|p(?:add|sub|mul)\w+)\s"
 )
 """x86 arithmetic on several lanes at once. Moves, masks and conversions of one value use vector
-registers too, and are no more work than their scalar kin."""
+registers too, and are no more work than scalar ones."""
 
 
 def require_scalar(program: Path) -> None:
-    """Make sure that the core in a program computes one number at a time.
+    """Check that the core in a program has no vector instructions.
 
-    Counts of a processor without vectors that rest on vector instructions would be too low, the
-    more so for poses, which the core computes in pairs.
+    With them, counts for a processor without vectors would be too low, in particular for poses,
+    which the core computes in pairs.
 
     Raises:
-        CountingError: it does not; the message names where.
+        CountingError: it has; the message names the function.
     """
     if platform.machine() != "x86_64":
         return
@@ -259,20 +256,20 @@ def require_scalar(program: Path) -> None:
 
 def by_part(counts: Mapping[str, float]) -> dict[str, Any]:
     """Counts of count_instructions, as `instructions.json` has them."""
-    stages: dict[str, Any] = {"set_map": {}}
+    set_map: dict[str, int] = {}
+    stages: dict[str, Any] = {"set_map": set_map}
     checkers: dict[str, dict[str, int]] = {}
     network: dict[str, int] = {}
-    for name, value in counts.items():
-        instructions = round(value)
+    for name, instructions in counts.items():
+        group, key = stages, name
         if name == "sobel":
-            network[name] = instructions
+            group = network
         elif name.startswith("set_map/"):
-            stages["set_map"][name.removeprefix("set_map/")] = instructions
+            group, key = set_map, name.removeprefix("set_map/")
         elif " " in name:
-            checker, verdict = name.split()
-            checkers.setdefault(checker, {})[verdict] = instructions
-        else:
-            stages[name] = instructions
+            checker, key = name.split()
+            group = checkers.setdefault(checker, {})
+        group[key] = round(instructions)
     return {"network": network, "stages": stages, "checkers": checkers}
 
 
@@ -282,13 +279,13 @@ def by_part(counts: Mapping[str, float]) -> dict[str, Any]:
 def _network_counts(
     tools: _Tools, build: Build, model: Model, terrain: Terrain, folder: Path
 ) -> dict[str, Any]:
-    """One inference: instructions, with the generator's own convolutions as well, and parity."""
+    """Instructions of one inference, also with the generator's convolutions, and its difference."""
     ground = _ground(model, terrain)
     expected = _onnxruntime(model, ground)
     where = folder / model.manifest.name
     where.mkdir(parents=True, exist_ok=True)
     ground.tofile(where / "ground.f32")
-    told: dict[str, Any] = {}
+    counted: dict[str, Any] = {}
     for name, templates in (("instructions", _templates(where)), ("as_generated", None)):
         source = where / f"{name}.c"
         write_text(source, _generated(model.network, templates))
@@ -299,7 +296,7 @@ def _network_counts(
              str(tools.root / "cpp" / "bench" / "count_network.c"), str(source),
              "-o", str(program), "-lm"]
         )  # fmt: skip
-        told[name] = round(
+        counted[name] = round(
             tools.callgrind(program, where / "ground.f32", where / "risk.f32")["network"]
         )
         risk = np.fromfile(where / "risk.f32", np.float32)
@@ -308,13 +305,15 @@ def _network_counts(
             raise CountingError(
                 f"{model.folder}: the C code differs from onnxruntime by {difference:g}"
             )
-        told.setdefault("max_difference", difference)
-    told["instructions_per_mac"] = round(told["instructions"] / max(model.manifest.macs, 1), 3)
-    return told
+        counted.setdefault("max_difference", difference)
+    counted["instructions_per_mac"] = round(
+        counted["instructions"] / max(model.manifest.macs, 1), 3
+    )
+    return counted
 
 
 def _ground(model: Model, terrain: Terrain) -> NDArray[np.float32]:
-    """The network's input in the middle of a ground of the same resolution."""
+    """The network's input in the middle of a terrain of the same resolution."""
     ny, nx = model.manifest.input.cells
     x, y = _middle(terrain)
     iy, ix = terrain.cell(x, y)

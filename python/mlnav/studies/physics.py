@@ -1,14 +1,13 @@
-"""What is computed, held against what physics does: settled states, and arcs that ACE passed.
+"""Compare computed states with Bullet's physics: settled states, and arcs that ACE passed.
 
-`settled`: the rover is put down at random poses and comes to rest; its state against that of
-`_core.settle` at the pose where it rests, and against the same found by other means: cylinders that
-lean with the body, sampled more finely than the field H that all else stands on (`settle_leaning`).
+`settled`: the rover is put down at random poses. Its state at rest is compared with that of
+`_core.settle` at the same pose, and with an independent method: cylinders that lean with the body,
+sampled more finely than the wheel height field H (`settle_leaning`).
 
-`arcs`: turns and arcs of which the checker passed every pose are driven. Each state on the way is
-held against the limits and, at the pose that was in fact driven, against the checker's bounds. A
-rover does not go exactly where it is sent; so every arc is also put to a checker that allows for
-that: it has to pass all poses within the arc's own tracking error. Breaches that this refuses come
-from tracking; those it passes are the checker's, or of motion.
+`arcs`: turns and arcs that the checker passed at every pose are driven. Each state on the way is
+compared with the limits and, at the pose that was reached, with the checker's bounds. A rover does
+not follow an arc exactly; so the checker also judges all poses within the arc's own tracking error.
+Violations on arcs that fail this come from tracking; on arcs that pass, from the checker or motion.
 """
 
 from __future__ import annotations
@@ -41,12 +40,11 @@ from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
 
-Key = tuple[Any, ...]
 Record = dict[str, Any]
 Progress = Callable[[int, str], None]
 
 PER_TERRAIN = 25
-"""Poses or arcs; then a new terrain is made."""
+"""Poses or arcs on each terrain."""
 
 GROUNDS = {
     "settled": ("0/0", "20/0", "0/.10", "10/.10", "0/.20", "15/.15", "20/.05"),
@@ -55,7 +53,7 @@ GROUNDS = {
     ),
     "cost": ("10/.07",),
 }
-"""What is measured, and where if nothing is said."""
+"""What is measured, and the default terrains."""
 
 COST_RESOLUTIONS_M = (0.1, 0.05)
 
@@ -63,17 +61,17 @@ RESOLUTION_M = 0.1
 """Of synthetic grounds."""
 
 FOOTPRINT_M = 2.6
-"""Kept from the edge besides the world's own margin: half the rover, and an arc's drift."""
+"""Distance from the edge beyond the world's own margin: half the rover, and an arc's drift."""
 
 TILT_MOST_RAD = math.radians(30.0)
-"""Poses that are steeper at rest are not put down: brakes hold to about atan(0.75)."""
+"""Steeper settled poses are left out: brakes hold to about atan(0.75)."""
 
 NEAR_RADII, NEAR_DIRECTIONS = (0.5, 1.0), 8
-"""Poses about a pose that stand for all within a distance: on these shares of it, so many ways."""
+"""Samples of the poses within a distance: at these shares of it, in so many directions."""
 
 SLACK = {"origin_z_m": 2e-3} | dict.fromkeys(STATE[:-1], math.radians(0.1))
-"""By which a state may leave bounds that hold for rigid wheels at rest: contacts of the physics
-give a little, and a driven rover is not at rest."""
+"""How far a state may exceed bounds for rigid wheels at rest: contacts of the physics are not quite
+rigid, and a driven rover is not at rest."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class _Task:
     config: Config
 
     @property
-    def key(self) -> Key:
+    def key(self) -> tuple[Any, ...]:
         return self.what, self.case.label, self.index[1]
 
     def ground(self) -> tuple[Terrain, np.random.Generator]:
@@ -106,7 +104,7 @@ def measure(
     workers: int = 1,
     progress: Progress = lambda done, note: None,
 ) -> list[Record]:
-    """Run what `records` does not hold yet; one record a terrain.
+    """Run the terrains that `records` does not hold yet; rows of a table, one per kind of terrain.
 
     Args:
         what: `settled` or `arcs`.
@@ -123,18 +121,24 @@ def measure(
         RecordError: `records` is damaged.
         WorkerError: a process died.
     """
-    return run_recorded(
+    run, table = _MEASUREMENTS[what]
+    measured = run_recorded(
         {task.key: task for task in _tasks(what, specs, count, config, seed)},
-        _MEASUREMENTS[what],
+        run,
         records,
         lambda r: (r["what"], r["case"], r["terrain"]),
         workers=workers,
         progress=lambda done, r: progress(done, f"{r['case']} {r['terrain']}" if r else ""),
     )
+    by_case: dict[str, list[Record]] = {}
+    for record in measured:
+        by_case.setdefault(record["case"], []).extend(record["rows"])
+    by_case["all"] = [row for rows in by_case.values() for row in rows]
+    return [table(label, rows) for label, rows in by_case.items()]
 
 
 def terrains(what: str, specs: Sequence[str], count: int) -> int:
-    """How many records `measure` makes."""
+    """Number of terrains that `measure` runs."""
     return len(_tasks(what, specs, count, Config(), 0))
 
 
@@ -151,29 +155,26 @@ def _record(task: _Task, rows: list[Record]) -> Record:
     return {"what": task.what, "case": task.case.label, "terrain": task.index[1], "rows": rows}
 
 
+def _bullet(config: Config) -> Bullet:
+    assert isinstance(config.world, Bullet)
+    return config.world
+
+
 def _world(terrain: Terrain, config: Config) -> BulletWorld:
-    settings = config.world
-    assert isinstance(settings, Bullet)
-    return BulletWorld(terrain, config.rover_model(), settings)
+    return BulletWorld(terrain, config.rover_model(), _bullet(config))
 
 
 def _drawn_poses(
     terrain: Terrain, config: Config, rng: np.random.Generator, accept: Callable[[F64], Any]
 ) -> Any:
-    """Endless random poses that `accept` (n, 3) -> (n,) bool, far enough from the edge."""
-    settings = config.world
-    assert isinstance(settings, Bullet)
+    """Random poses, away from the edge, that `accept` (n, 3) -> (n,) bool accepts."""
     x_min, x_max, y_min, y_max = terrain.extent_m
-    margin = settings.edge_m + FOOTPRINT_M
+    margin = _bullet(config).edge_m + FOOTPRINT_M
+    low = (x_min + margin, y_min + margin, -math.pi)
+    high = (x_max - margin, y_max - margin, math.pi)
     for _ in range(200):
-        n = 64
-        poses = np.column_stack(
-            [
-                rng.uniform(x_min + margin, x_max - margin, n),
-                rng.uniform(y_min + margin, y_max - margin, n),
-                rng.uniform(-math.pi, math.pi, n),
-            ]
-        )
+        # Columns are drawn one after another.
+        poses = np.column_stack([rng.uniform(a, b, 64) for a, b in zip(low, high, strict=True)])
         for pose in poses[accept(poses)]:
             yield tuple(map(float, pose))
 
@@ -289,19 +290,8 @@ def _enav(config: Config) -> Enav:
     return config.planner
 
 
-def _motions(config: Config) -> list[Motion]:
-    """What the planner may commit: part of a turn, or the first metre of an arc."""
-    planner = _enav(config)
-    turn = math.radians(planner.commit_turn_deg)
-    turns = {max(-turn, min(turn, math.radians(t))) for t in planner.tree.turn_deg if t}
-    return [
-        *(Motion(t, 0.0, 0.0) for t in sorted(turns)),
-        *(Motion(0.0, k, planner.commit_length_m) for k in planner.tree.curvature_per_m),
-    ]
-
-
 def _checked(config: Config, motion: Motion, pose: Pose) -> F64:
-    """Stances that the planner has checked for a motion."""
+    """The stances of a motion that the planner checks."""
     checker, tree = config.checker, _enav(config).tree
     stances, _ = motion.stances(
         pose,
@@ -314,7 +304,14 @@ def _checked(config: Config, motion: Motion, pose: Pose) -> F64:
 def _passed_motion(
     checker: _core.Checker, config: Config, pose: Pose, rng: np.random.Generator
 ) -> Motion | None:
-    motions = _motions(config)
+    """A random motion of those the planner may commit, part of a turn or of an arc, that passes."""
+    planner = _enav(config)
+    turn = math.radians(planner.commit_turn_deg)
+    turns = {max(-turn, min(turn, math.radians(t))) for t in planner.tree.turn_deg if t}
+    motions = [
+        *(Motion(t, 0.0, 0.0) for t in sorted(turns)),
+        *(Motion(0.0, k, planner.commit_length_m) for k in planner.tree.curvature_per_m),
+    ]
     order = [motions[i] for i in rng.permutation(len(motions))]
     return next((m for m in order if not checker.reasons(_checked(config, m, pose)).any()), None)
 
@@ -322,21 +319,20 @@ def _passed_motion(
 def _driven(
     checker: _core.Checker, config: Config, world: BulletWorld, pose: Pose, motion: Motion
 ) -> Record:
-    placed = world.place(pose)
-    start = RoverState.at(placed).true_pose
+    start = RoverState.at(world.place(pose)).true_pose
     run = world.execute(start, motion)
     states = run.states
     commanded, _ = motion.stances(start, 0.02, math.radians(0.5))
-    aside, turned = _tracking(states.poses, commanded)
+    tracking_m, tracking_rad = (float(e.max()) for e in _tracking(states.poses, commanded))
     steered = math.inf if motion.turn_rad else motion.curvature_per_m
     stances = np.column_stack([states.poses, np.full(len(states), steered)])
     bounds = checker.report(np.ascontiguousarray(stances))
-    # While the wheels steer there are no bounds to hold a state against.
+    # The bounds do not hold while the wheels are being steered.
     rolling = states.columns["phase"] >= PHASES.index("turn")
     rolled = {name: column[rolling] for name, column in bounds.items()}
     limits = [reason_names(int(r)) for r in states.columns["reasons"]]
     end = (float(commanded[-1, 0]), float(commanded[-1, 1]), float(commanded[-1, 2]))
-    near = _around(_checked(config, motion, start), float(aside.max()), float(turned.max()))
+    near = _around(_checked(config, motion, start), tracking_m, tracking_rad)
     return {
         "pose": pose,
         "turn_rad": motion.turn_rad,
@@ -344,10 +340,10 @@ def _driven(
         "ending": run.ending,
         "states": len(states),
         "end_error": list(seen_from(end, run.pose)),
-        "tracking_m": float(aside.max()),
-        "tracking_rad": float(turned.max()),
+        "tracking_m": tracking_m,
+        "tracking_rad": tracking_rad,
         "belly": int(np.count_nonzero(states.columns["belly_contact"])),
-        # How far states are outside the bounds at the poses that were driven; only where certified.
+        # Only at certified poses do the bounds hold.
         "bounded": int(np.count_nonzero(rolled["safe"])),
         "outside": {name: _outside(states.columns[name][rolling], rolled, name) for name in STATE},
         "breaches": [
@@ -360,17 +356,17 @@ def _driven(
 
 
 def _tracking(poses: F64, commanded: F64) -> tuple[F64, F64]:
-    """How far each pose is from the nearest commanded one: [m] and, of that one, [rad]."""
+    """Distance [m] of each pose from the nearest commanded one, and heading error [rad] to it."""
     gaps = np.hypot(*(poses[:, None, i] - commanded[None, :, i] for i in (0, 1)))
     turns = np.abs((poses[:, None, 2] - commanded[None, :, 2] + math.pi) % (2 * math.pi) - math.pi)
-    # In a turn in place all commanded poses are at one point: the heading tells them apart.
+    # Commanded poses of a turn in place are all at one point and differ in heading.
     nearest = np.argmin(gaps + turns, axis=1)
     rows = np.arange(len(poses))
     return gaps[rows, nearest], turns[rows, nearest]
 
 
 def _around(stances: F64, distance_m: float, heading_rad: float) -> F64:
-    """The stances, and poses about them that stand for all within a distance and an angle."""
+    """The stances, and samples of all poses within a distance and an angle of them."""
     steps = [(0.0, 0.0)]
     for share in NEAR_RADII:
         angles = np.arange(NEAR_DIRECTIONS) * (2.0 * math.pi / NEAR_DIRECTIONS)
@@ -384,80 +380,56 @@ def _around(stances: F64, distance_m: float, heading_rad: float) -> F64:
 
 
 def _outside(values: F64, bounds: dict[str, Any], name: str) -> float | None:
-    """The furthest that certified states are outside their bounds; 0 inside, None without any."""
+    """Largest distance of certified states outside their bounds; 0 inside, None without any."""
     low, high = bounds[name][:, 0], bounds[name][:, 1]
     excess = np.maximum(np.maximum(low - values, values - high), 0.0)[bounds["safe"].astype(bool)]
     return float(excess.max()) if len(excess) else None
 
 
-_MEASUREMENTS: dict[str, Callable[[_Task], Record]] = {"settled": _settled, "arcs": _arcs}
-
-
 # ------------------------------------------------------------------------------------- the tables
 
 
-def settled_table(records: Sequence[Record]) -> list[Record]:
-    """A row a ground and one for all: |physics - computed| of each variable, p50, p95 and max."""
-    return [
-        {
-            "case": label,
-            "poses": len(rows),
-            "not_compared": sum(r["differs"] is None for r in rows),
-            "slid_m": _spread([r["slid_m"] for r in rows if r["differs"]]),
-            **{
-                how: {n: _spread([abs(r[how][n]) for r in rows if r.get(how)]) for n in STATE}
-                for how in ("differs", "differs_leaning")
-            },
-        }
-        for label, rows in _by_case(records)
-    ]
+def _settled_row(label: str, rows: Sequence[Record]) -> Record:
+    """|physics - computed| of each variable on one kind of terrain: p50, p95 and max."""
+    return {
+        "case": label,
+        "poses": len(rows),
+        "not_compared": sum(r["differs"] is None for r in rows),
+        "slid_m": _spread([r["slid_m"] for r in rows if r["differs"]]),
+        **{
+            how: {n: _spread([abs(r[how][n]) for r in rows if r.get(how)]) for n in STATE}
+            for how in ("differs", "differs_leaning")
+        },
+    }
 
 
-def arcs_table(records: Sequence[Record]) -> list[Record]:
-    """A row a ground and one for all: what arcs that ACE passed came to."""
-    table = []
-    for label, rows in _by_case(records):
-        breached = [r for r in rows if r["breaches"]]
-        beyond = [r for r in rows if any((r["outside"][n] or 0.0) > SLACK[n] for n in STATE)]
-        allowed = [r for r in rows if r["passes_with_tracking"]]
-        table.append(
-            {
-                "case": label,
-                "arcs": len(rows),
-                "states": sum(r["states"] for r in rows),
-                "endings": dict(Counter(r["ending"] or "driven" for r in rows)),
-                "end_error_m": _spread([math.hypot(*r["end_error"][:2]) for r in rows]),
-                "end_error_rad": _spread([abs(r["end_error"][2]) for r in rows]),
-                "tracking_m": _spread([r["tracking_m"] for r in rows]),
-                "belly_contact": Rate(sum(r["belly"] > 0 for r in rows), len(rows)).as_dict(),
-                "beyond_limits": Rate(len(breached), len(rows)).as_dict(),
-                "limits": dict(Counter(name for r in breached for name in _limits_of(r))),
-                "beyond_limits_where_ace_passes": sum(
-                    any(b["ace_passes_there"] for b in r["breaches"]) for r in rows
-                ),
-                "outside_bounds": Rate(len(beyond), len(rows)).as_dict(),
-                "outside": {
-                    n: _spread([r["outside"][n] for r in rows if r["outside"][n] is not None])
-                    for n in STATE
-                },
-                "passed_with_tracking": len(allowed),
-                "beyond_limits_with_tracking": sum(bool(r["breaches"]) for r in allowed),
-                "belly_contact_with_tracking": sum(r["belly"] > 0 for r in allowed),
-            }
-        )
-    return table
-
-
-def _limits_of(row: Record) -> set[str]:
-    return {name for breach in row["breaches"] for name in breach["limits"]}
-
-
-def _by_case(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
-    grounds: dict[str, list[Record]] = {}
-    for record in records:
-        grounds.setdefault(record["case"], []).extend(record["rows"])
-    everything = [row for rows in grounds.values() for row in rows]
-    return [*grounds.items(), ("all", everything)]
+def _arcs_row(label: str, rows: Sequence[Record]) -> Record:
+    """Results of the arcs on one kind of terrain."""
+    breached = [r for r in rows if r["breaches"]]
+    beyond = sum(any((r["outside"][n] or 0.0) > SLACK[n] for n in STATE) for r in rows)
+    allowed = [r for r in rows if r["passes_with_tracking"]]
+    limits = ({name for b in r["breaches"] for name in b["limits"]} for r in breached)
+    outside = {n: [r["outside"][n] for r in rows if r["outside"][n] is not None] for n in STATE}
+    return {
+        "case": label,
+        "arcs": len(rows),
+        "states": sum(r["states"] for r in rows),
+        "endings": dict(Counter(r["ending"] or "driven" for r in rows)),
+        "end_error_m": _spread([math.hypot(*r["end_error"][:2]) for r in rows]),
+        "end_error_rad": _spread([abs(r["end_error"][2]) for r in rows]),
+        "tracking_m": _spread([r["tracking_m"] for r in rows]),
+        "belly_contact": Rate(sum(r["belly"] > 0 for r in rows), len(rows)).as_dict(),
+        "beyond_limits": Rate(len(breached), len(rows)).as_dict(),
+        "limits": dict(Counter(name for names in limits for name in names)),
+        "beyond_limits_where_ace_passes": sum(
+            any(b["ace_passes_there"] for b in r["breaches"]) for r in rows
+        ),
+        "outside_bounds": Rate(beyond, len(rows)).as_dict(),
+        "outside": {n: _spread(values) for n, values in outside.items()},
+        "passed_with_tracking": len(allowed),
+        "beyond_limits_with_tracking": sum(bool(r["breaches"]) for r in allowed),
+        "belly_contact_with_tracking": sum(r["belly"] > 0 for r in allowed),
+    }
 
 
 def _spread(values: Sequence[float]) -> dict[str, float] | None:
@@ -467,11 +439,16 @@ def _spread(values: Sequence[float]) -> dict[str, float] | None:
     return {"p50": float(p50), "p95": float(p95), "max": float(most)}
 
 
+_MEASUREMENTS: dict[
+    str, tuple[Callable[[_Task], Record], Callable[[str, Sequence[Record]], Record]]
+] = {"settled": (_settled, _settled_row), "arcs": (_arcs, _arcs_row)}
+
+
 # ---------------------------------------------------------------------------------------- the cost
 
 
 def cost(spec: str, metres: float, config: Config, seed: int = 0) -> list[Record]:
-    """What physics costs by cell size, on one process: a drive of `metres` in steps of 1 m.
+    """Cost of physics by cell size, in one process: a drive of `metres` in steps of 1 m.
 
     Returns:
         resolution_m, create_s, memory_mb (of the world), real_time_factor, cpu_s_per_m, and the
@@ -487,14 +464,12 @@ def cost(spec: str, metres: float, config: Config, seed: int = 0) -> list[Record
         pose = _start(terrain, config)
         world.place(pose)
         created = time.process_time() - begin
-        settings = config.world
-        assert isinstance(settings, Bullet)
         driven = simulated_s = 0.0
         begin = time.process_time()
         for i in range(round(metres)):
             run = world.execute(pose, Motion(0.0, (0.2, -0.2)[i % 2], 1.0))
             pose, driven = run.pose, driven + run.driven_m
-            simulated_s += 1.0 / settings.speed_m_s
+            simulated_s += 1.0 / _bullet(config).speed_m_s
             if run.ending is not None:
                 break
         spent = time.process_time() - begin
@@ -522,13 +497,12 @@ def _at_resolution(terrain: Terrain, resolution_m: float) -> Terrain:
     x_min, x_max, y_min, y_max = terrain.extent_m
     x = np.arange(x_min + resolution_m, x_max - resolution_m, resolution_m)
     y = np.arange(y_min + resolution_m, y_max - resolution_m, resolution_m)
-    xs, ys = np.meshgrid(x, y)
-    z = np.asarray(terrain.height(xs, ys), np.float32)
+    z = np.asarray(terrain.height(*np.meshgrid(x, y)), np.float32)
     return Terrain(z, resolution_m, (float(x[0]), float(y[0])))
 
 
 def _start(terrain: Terrain, config: Config) -> Pose:
-    """A safe pose near the middle of the west, heading east."""
+    """A safe pose on the western side, heading east."""
     still = KinematicWorld(terrain, config.rover_model())
     x_min, x_max, y_min, y_max = terrain.extent_m
     for dy in np.linspace(0.0, 0.3 * (y_max - y_min), 40):

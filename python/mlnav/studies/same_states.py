@@ -1,7 +1,7 @@
 """Planning from the same states: one cycle of every contender, without memory of earlier ones.
 
-Runs of contenders part after a few cycles. Here all plan from states of the first one's runs, so
-that only the planning differs.
+Runs of contenders diverge after a few cycles. Here all plan from states of the first contender's
+runs, so that only the planning differs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mlnav.trials.trial import Trial
 
 @dataclass(frozen=True)
 class State:
-    """Where a cycle of the first contender began.
+    """State at the start of a cycle of the first contender.
 
     Attributes:
         trial: number of its trial.
         cycle: of the trial.
         pose: the true one.
-        steered_per_m: curvature that the wheels stood steered for; infinite: turning in place.
-        evaluations: that the first contender spent there, with its memory.
+        steered_per_m: curvature that the wheels were steered for; infinite: turning in place.
+        evaluations: ACE evaluations of the first contender in the cycle, with its memory.
     """
 
     trial: int
@@ -41,7 +41,7 @@ class State:
 
 
 def states_of(cycles: Iterable[Row]) -> list[State]:
-    """States that the cycles of one trial began at."""
+    """States at the start of each cycle of one trial."""
     found, steered = [], 0.0
     for row in cycles:
         x, y, heading = (row[f"pose_{part}"] for part in ("x_m", "y_m", "heading_rad"))
@@ -63,17 +63,14 @@ def states_on(store: Store, label: str) -> list[State]:
 
 
 def worst_state(store: Store, label: str) -> State | None:
-    """Where the first contender spent most on a terrain; None where it has no cycles."""
+    """State where the first contender spent most on a terrain; None without cycles."""
     return max(states_on(store, label), key=lambda s: s.evaluations, default=None)
 
 
 def trial_of(store: Store, label: str, number: int, contender: str) -> Trial:
-    """A trial of a campaign by its place."""
-    return next(
-        t
-        for t in store.definition.trials_of([number])
-        if (t.label, t.contender) == (label, contender)
-    )
+    """A trial of a campaign by terrain, number and contender."""
+    trials = store.definition.trials_of([number])
+    return next(t for t in trials if (t.label, t.contender) == (label, contender))
 
 
 def same_states(
@@ -82,12 +79,12 @@ def same_states(
     workers: int = 1,
     progress: Callable[[int, str], None] = lambda done, note: None,
 ) -> dict[str, Any]:
-    """Plan one cycle of every contender from up to `most` states a terrain, drawn from all.
+    """Plan one cycle of every contender from up to `most` random states per terrain.
 
     Returns:
-        By contender, all but the first: `ratio`, its evaluations under those of the first over the
-        states where both find a path, with its interval, and `states`, how many; and `plans`, what
-        each contender found at each state.
+        `contenders`, by name, without the first: `ratio`, evaluations of the first over those of
+        this one where both find a path, with its interval, and the number of `states`; and `plans`,
+        the plan of each contender at each state.
     """
     names = store.definition.names
     tasks: list[tuple[Trial, tuple[State, ...]]] = []
@@ -104,7 +101,7 @@ def same_states(
         plans += rows
         progress(done, f"{rows[0]['terrain']} {rows[0]['trial']}: same states")
     return {
-        "contenders": {name: _beside(plans, names[0], name) for name in names[1:]},
+        "contenders": {name: _compare(plans, names[0], name) for name in names[1:]},
         "plans": plans,
     }
 
@@ -115,8 +112,7 @@ def _plan(task: tuple[Trial, tuple[State, ...]]) -> list[Row]:
     rows = []
     for state in states:
         steered = state.steered_per_m
-        # A new navigator each time: nothing is remembered from one state to the next.
-        navigator = SimulatedNavigator(scenario.terrain, trial.config)
+        navigator = SimulatedNavigator(scenario.terrain, trial.config)  # without memory
         where = at_rest(scenario.terrain, trial.config, state.pose)
         result = navigator.cycle(where, scenario.goal, steered).result
         rows.append(
@@ -126,9 +122,7 @@ def _plan(task: tuple[Trial, tuple[State, ...]]) -> list[Row]:
                 "contender": trial.contender,
                 "cycle": state.cycle,
                 "pose": list(state.pose),
-                "steered_per_m": state.steered_per_m
-                if math.isfinite(state.steered_per_m)
-                else None,
+                "steered_per_m": steered if math.isfinite(steered) else None,
                 "evaluations": result.ace_evaluations,
                 "floor": result.ace_floor,
                 "found": result.outcome == "path",
@@ -137,8 +131,8 @@ def _plan(task: tuple[Trial, tuple[State, ...]]) -> list[Row]:
     return rows
 
 
-def _beside(plans: Sequence[Row], first: str, this: str) -> dict[str, Any]:
-    """Of one contender and the first, over states from which both find a path."""
+def _compare(plans: Sequence[Row], first: str, this: str) -> dict[str, Any]:
+    """One contender against the first, over states from which both find a path."""
 
     def found(name: str) -> dict[tuple[Any, ...], Row]:
         mine = (p for p in plans if p["contender"] == name and p["found"])

@@ -1,13 +1,13 @@
-"""Is a checker sound, and what does it cost in safe poses refused?
+"""Is a checker sound, and how many safe poses does it reject?
 
-Random poses go through the checker and are settled: every pose from the nominal guess; every pose
-that passed from the middle of the reported bounds as well, and some of them from heights perturbed
-at random. What a checker passes must settle inside the limits and inside the bounds it reported;
-what settles safely should pass.
+Random poses go through the checker and are settled: every pose from the nominal guess; poses that
+passed also from the middle of the reported bounds, and a share of them from random heights. What a
+checker passes must settle inside the limits and the reported bounds; what settles safely should
+pass.
 
-A rover can have more than one settled state at a pose: a wheel on top of a rock, or beside it. A
-random start that ends in a clearly different state than the nominal guess and the box's centre did
-is counted apart, as a second state, and told whether it was safe.
+A rover can have more than one settled state at a pose: a wheel on top of a rock, or next to it. A
+random start that ends in a clearly different state than the nominal guess and the box centre is
+counted separately, as a second state.
 """
 
 from __future__ import annotations
@@ -31,24 +31,23 @@ from mlnav.studies.cases import Case, cases
 from mlnav.terrain import AS_DECLARED, Reading, Terrain
 
 POSES_PER_TERRAIN = 500
-"""Then a new terrain is made. Poses on one terrain are not quite independent, so the intervals of
-rates are a little narrow."""
+"""Poses on one terrain are not quite independent: the intervals of rates are a little narrow."""
 
 PERTURBATION_M = 0.1
-"""Of each start height of the random starts, either way."""
+"""Largest change of a start height in random starts, up or down."""
 
 RANDOM_STARTS = 7
 RANDOM_SHARE = 0.01
-"""Of the poses, which are settled from random starts where they passed."""
+"""Share of the poses that are settled from random starts if they passed."""
 
 DISTINCT_M = 0.01
-"""Settled states are clearly different where a wheel's height differs by more than this. Starts
-that end in one state differ by microns, rarely by millimetres (two contacts under one wheel); a
-wheel on top of a rock instead of beside it makes centimetres."""
+"""Wheel height difference above which settled states are distinct. Starts that end in one state
+differ by microns, rarely by millimetres (two contacts under one wheel); a wheel on top of a rock
+instead of next to it differs by centimetres."""
 
 TOLERANCE = 5e-5
-"""m or rad by which a settled state may leave its bounds. Settling stops when a step moves no wheel
-by more than 1e-6 m; where it converges slowly, two starts of one state end 1.2e-5 apart."""
+"""m or rad by which a settled state may exceed its bounds. Settling stops when no wheel moves more
+than 1e-6 m in a step; where it converges slowly, two starts of one state end 1.2e-5 apart."""
 
 # name, settled column, report column, sign: +1 the report is an upper bound, -1 a lower one
 ONE_SIDED = (
@@ -72,13 +71,13 @@ class SoundnessRequest:
 
     Attributes:
         config: rover, limits and checker.
-        terrain: as for `bench.cases.cases`: a file, recipe or class, or `all`.
-        poses: in all, spread evenly over the grounds.
+        terrain: as for `studies.cases.cases`: a file, recipe or class, or `all`.
+        poses: total number, spread evenly over the cases.
         seed: of terrains, poses and starts.
         boxes: half lengths and widths [m] of `fixed_box` to compare on the same poses; empty: the
             configured checker as it is.
         workers: processes.
-        random_share: of the poses, settled from `RANDOM_STARTS` random starts where they passed.
+        random_share: share of poses settled from `RANDOM_STARTS` random starts if they passed.
         reading: of a GeoTIFF.
     """
 
@@ -91,22 +90,18 @@ class SoundnessRequest:
     random_share: float = RANDOM_SHARE
     reading: Reading = AS_DECLARED
 
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Box sizes as text; one empty text for the configured checker."""
+        return tuple(map(repr, self.boxes)) or ("",)
+
 
 @dataclass(frozen=True)
 class _Task:
+    request: SoundnessRequest
     case: Case
-    case_index: int
-    terrain_index: int
+    spawn_key: tuple[int, int]
     poses: int
-    seed: int
-    config: Config
-    variants: tuple[str, ...]
-    random_share: float = RANDOM_SHARE
-
-    @property
-    def root(self) -> np.random.SeedSequence:
-        """Of everything random on this terrain."""
-        return np.random.SeedSequence(self.seed, spawn_key=(self.case_index, self.terrain_index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +145,7 @@ def soundness(
     for task, (tallies, suspects) in zip(
         tasks, results(tasks, run_task, request.workers), strict=True
     ):
-        totals = by_case.setdefault(task.case.label, {v: Counter() for v in task.variants})
+        totals = by_case.setdefault(task.case.label, {v: Counter() for v in request.variants})
         for variant, tally in tallies.items():
             totals[variant].update(tally)
         for record in suspects:
@@ -158,19 +153,11 @@ def soundness(
         done += task.poses
         progress(done, task.case.label)
     reports = []
-    for variant in _variants(request):
-        overall: Counter[str] = Counter()
-        for totals in by_case.values():
-            overall.update(totals[variant])
-        report = _report(overall)
-        report["by_terrain"] = {
-            case.label: _report(by_case[case.label][variant])
-            for case in grounds
-            if case.label in by_case
-        }
-        if request.boxes:
-            report = {"box_half_width_m": float(variant)} | report
-        reports.append(report)
+    for variant in request.variants:
+        counts = {c.label: by_case[c.label][variant] for c in grounds if c.label in by_case}
+        report = _report(sum(counts.values(), Counter()))
+        report["by_terrain"] = {label: _report(tally) for label, tally in counts.items()}
+        reports.append({"box_half_width_m": float(variant)} | report if variant else report)
     head = {
         "checker": request.config.checker.name,
         "limits": request.config.limits.name,
@@ -184,61 +171,46 @@ def soundness(
     return head | ({"boxes": reports} if request.boxes else reports[0])
 
 
-def _variants(request: SoundnessRequest) -> tuple[str, ...]:
-    return tuple(repr(b) for b in request.boxes) or ("",)
-
-
 def _tasks(request: SoundnessRequest, grounds: Sequence[Case]) -> Iterator[_Task]:
     share, rest = divmod(request.poses, len(grounds))
-    variants = _variants(request)
     for i, case in enumerate(grounds):
-        left = share + (i < rest)
-        index = 0
-        while left > 0:
-            poses = min(left, POSES_PER_TERRAIN)
-            yield _Task(
-                case, i, index, poses, request.seed, request.config, variants, request.random_share
-            )
-            left -= poses
-            index += 1
+        poses = share + (i < rest)
+        for k, begin in enumerate(range(0, poses, POSES_PER_TERRAIN)):
+            yield _Task(request, case, (i, k), min(poses - begin, POSES_PER_TERRAIN))
 
 
 Result = tuple[dict[str, Counter[str]], list[dict[str, Any]]]
 
 
 def run_task(task: _Task) -> Result:
-    """One terrain: its tally by variant of the checker, and what is suspicious."""
-    terrain_seed, pose_seed, sample_seed, start_seed = task.root.spawn(4)
+    """Check one terrain: tallies by variant of the checker, and suspicious cases."""
+    request = task.request
+    root = np.random.SeedSequence(request.seed, spawn_key=task.spawn_key)
+    terrain_seed, pose_seed, sample_seed, start_seed = root.spawn(4)
     terrain = task.case.make(terrain_seed)
-    model = task.config.rover_model()
+    model = request.config.rover_model()
     grid = HeightMap.of(terrain).grid
     poses = random_poses(terrain, model, task.poses, np.random.default_rng(pose_seed))
-    sampled = np.random.default_rng(sample_seed).random(task.poses) < task.random_share
+    sampled = np.random.default_rng(sample_seed).random(task.poses) < request.random_share
     nominal: Columns = _core.settle(grid, model, poses)
     tallies = {}
     suspects = []
-    for variant in task.variants:
-        config = _of_variant(task.config, variant)
+    for variant in request.variants:
+        config = _of_variant(request.config, variant)
         checker = config.build_checker(terrain.z.size)
         checker.set_map(grid)
         report = bounds_of(checker, poses)
-        starts = list(
-            settled_starts(
-                grid, model, poses, report, nominal, sampled, np.random.default_rng(start_seed)
-            )
-        )
+        rng = np.random.default_rng(start_seed)
+        starts = list(settled_starts(grid, model, poses, report, nominal, sampled, rng))
         found_by_start = [findings(report, start, starts) for start in starts]
         tallies[variant] = tally(report, nominal, starts, found_by_start)
-        suspects += [
-            _suspect(task, config, terrain, poses, start, row, what)
-            for start, found in zip(starts, found_by_start, strict=True)
-            for row, what in _named(found).items()
-        ]
+        for start, found in zip(starts, found_by_start, strict=True):
+            suspects += _suspicious(task, config, terrain, poses, start, found)
     return tallies, suspects
 
 
 def bounds_of(checker: _core.Checker, poses: NDArray[np.float64]) -> Columns:
-    """The checker's report. Relief of wheel boxes is no bound on relief under a wheel: infinite."""
+    """The checker's report; relief is unbounded if it is that of wheel boxes, not of wheels."""
     report: Columns = checker.report(poses)
     if checker.name not in ("verified", "settle"):
         report["relief_max_m"] = np.full(len(poses), np.inf)
@@ -321,7 +293,7 @@ def nominal_heights(
 def findings(
     report: Columns, start: Start, starts: Sequence[Start]
 ) -> dict[str, NDArray[np.bool_]]:
-    """What is not as it should be with the settled states of one start, by name.
+    """What is wrong with the settled states of one start, by name.
 
     `not_settled`: no settled state was found. `outside_limits:<reason>`, `outside_bounds:<name>`:
     the state is. `second_state`: a random start ended in a state clearly different from those of
@@ -424,12 +396,12 @@ def left_bounds(report: Columns, state: Columns) -> dict[str, NDArray[np.bool_]]
 def _report(counts: Counter[str]) -> dict[str, Any]:
     """Counts and rates, for records.
 
-    passed: by the checker. settled_safe: at rest inside the limits, from the nominal guess.
-    outside_limits, outside_bounds: passed poses of which a settled state, second states apart, is
-    beyond the limits, or outside what the checker reported; the same `_by` what. safe_rejected:
-    settled safe, yet not passed; a pose counts under each of its reasons. not_settled: of all
-    poses, from the nominal guess; passed_not_settled: of the passed ones, by start. second_states:
-    random starts that ended elsewhere, and how many of those are unsafe.
+    passed: by the checker. settled_safe: inside the limits when settled from the nominal guess.
+    outside_limits, outside_bounds: passed poses with a settled state, other than second states,
+    beyond the limits or outside the reported bounds; `_by` splits them. safe_rejected: settled safe
+    but rejected, under each reason. not_settled: of all poses, from the nominal guess;
+    passed_not_settled: of the passed ones, by start. second_states: random starts that ended in
+    another state, and how many of those are unsafe.
     """
 
     def split(prefix: str) -> dict[str, int]:
@@ -437,27 +409,18 @@ def _report(counts: Counter[str]) -> dict[str, Any]:
         found = {k.removeprefix(head): v for k, v in counts.items() if k.startswith(head) and v}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
-    passed, safe = counts["passed"], counts["settled_safe"]
-    poses, random_starts = counts["poses"], counts["starts:random"]
-    names = (
-        "poses",
-        "passed",
-        "settled_safe",
-        "outside_limits",
-        "outside_bounds",
-        "safe_rejected",
-        "not_settled",
-    )
-    return {name: counts[name] for name in names} | {
-        "rates": {
-            "passed": Rate(passed, poses).as_dict(),
-            "settled_safe": Rate(safe, poses).as_dict(),
-            "outside_limits": Rate(counts["outside_limits"], passed).as_dict(),
-            "outside_bounds": Rate(counts["outside_bounds"], passed).as_dict(),
-            "safe_rejected": Rate(counts["safe_rejected"], safe).as_dict(),
-            "not_settled": Rate(counts["not_settled"], poses).as_dict(),
-            "second_states": Rate(counts["second_states"], random_starts).as_dict(),
-        },
+    passed, poses = counts["passed"], counts["poses"]
+    trials = {
+        "passed": poses,
+        "settled_safe": poses,
+        "outside_limits": passed,
+        "outside_bounds": passed,
+        "safe_rejected": counts["settled_safe"],
+        "not_settled": poses,
+    }
+    rates = trials | {"second_states": counts["starts:random"]}
+    return {name: counts[name] for name in ("poses", *trials)} | {
+        "rates": {name: Rate(counts[name], n).as_dict() for name, n in rates.items()},
         "starts": {name: counts[f"starts:{name}"] for name in STARTS},
         "passed_not_settled": {name: counts[f"{name}/not_settled"] for name in STARTS},
         "outside_limits_by": split("outside_limits"),
@@ -476,39 +439,43 @@ def _report(counts: Counter[str]) -> dict[str, Any]:
 # ------------------------------------------------------------------------------- suspicious cases
 
 
-def _suspect(
+def _suspicious(
     task: _Task,
     config: Config,
     terrain: Terrain,
     poses: NDArray[np.float64],
     start: Start,
-    row: int,
-    what: list[str],
-) -> dict[str, Any]:
-    """All that is needed to see one finding again, alone."""
-    heights = None if start.heights_m is None else start.heights_m[row].tolist()
-    return {
-        "what": what,
-        "start": start.name,
-        "pose": poses[start.rows[row]].tolist(),
-        "start_heights_m": heights,
-        "ground": {
-            **asdict(task.case),
-            "seed": task.seed,
-            "spawn_key": [task.case_index, task.terrain_index],
-            "resolution_m": terrain.resolution_m,
-            "sha256": terrain.sha256,
-        },
-        "config": config.model_dump(mode="json", include={"rover", "limits", "checker"}),
+    found: Mapping[str, NDArray[np.bool_]],
+) -> list[dict[str, Any]]:
+    """Records of the findings of one start, each complete for a replay."""
+    ground = {
+        **asdict(task.case),
+        "seed": task.request.seed,
+        "spawn_key": list(task.spawn_key),
+        "resolution_m": terrain.resolution_m,
+        "sha256": terrain.sha256,
     }
+    settings = config.model_dump(mode="json", include={"rover", "limits", "checker"})
+    heights = start.heights_m
+    return [
+        {
+            "what": what,
+            "start": start.name,
+            "pose": poses[start.rows[row]].tolist(),
+            "start_heights_m": None if heights is None else heights[row].tolist(),
+            "ground": ground,
+            "config": settings,
+        }
+        for row, what in _named(found).items()
+    ]
 
 
 def replay(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A suspicious case once more: what was found, what is found `now`, with states and bounds.
+    """Check a suspicious case again: what was found, what is found `now`, states and bounds.
 
     Raises:
         TerrainError, ConfigError: the record's ground or configuration cannot be made.
-        ReplayError: the record lacks something, or its ground comes out differently today.
+        ReplayError: the record is incomplete, or its terrain is generated differently now.
     """
     try:
         ground = record["ground"]
