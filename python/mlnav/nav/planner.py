@@ -91,15 +91,12 @@ class Planner(Protocol):
 
     def plan(self, request: PlanRequest) -> PlanResult:
         """One cycle. Every pose of a motion that is committed has passed the checker."""
-        ...
 
     def reset(self) -> None:
         """Forget all earlier cycles."""
-        ...
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
-        ...
 
 
 class CandidatePlanner(Planner, Protocol):
@@ -107,19 +104,15 @@ class CandidatePlanner(Planner, Protocol):
 
     def path_costs(self) -> NDArray[np.float32]:
         """(paths,) cost of every candidate, +inf where it was not ranked."""
-        ...
 
     def path_poses(self, path_index: int) -> NDArray[np.float64]:
         """(n, 3) poses of a candidate, the start first."""
-        ...
 
     def path_verdicts(self) -> NDArray[np.uint8]:
         """(paths,) 0 not tried, 1 passed, 2 failed, 3 not ranked (infinite cost)."""
-        ...
 
     def costmap(self) -> dict[str, Any]:
         """As `_core.costmap`, with cost_to_go and cost_with_memory_per_m beside it."""
-        ...
 
 
 def with_candidates(planner: Planner) -> CandidatePlanner | None:

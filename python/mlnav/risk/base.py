@@ -68,27 +68,22 @@ class Heuristic(Protocol):
     @property
     def name(self) -> str:
         """As in the configuration."""
-        ...
 
     @property
     def inferences(self) -> int:
         """Maps that were computed so far; one that is handed out again does not count."""
-        ...
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """The risk map about a pose on a local map, or None for no opinion."""
-        ...
 
     def max_cells(self, map_cells: int) -> int:
         """Most values (bins x cells) that `risk` returns for a map of `map_cells` cells."""
-        ...
 
     def take_events(self) -> tuple[str, ...]:
         """What went wrong since this was last asked: each a line, 'heuristic: ...'.
 
         What holds for the whole run is reported once.
         """
-        ...
 
 
 class ValidatedHeuristic:

@@ -20,11 +20,9 @@ class Localization(Protocol):
 
     def update(self, before: RoverState, execution: Execution) -> RoverState:
         """The state after a motion that began at `before`; its true pose is the execution's."""
-        ...
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
-        ...
 
 
 def make_localization(config: Config, seed: int) -> Localization:

@@ -26,15 +26,12 @@ class Sensor(Protocol):
     @property
     def max_cells(self) -> int:
         """Most cells of a local map."""
-        ...
 
     def sense(self, state: RoverState) -> HeightMap:
         """The local map, in the frame of the estimated pose."""
-        ...
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
-        ...
 
 
 def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:

@@ -34,7 +34,6 @@ class Source(Protocol):
 
     def terrain(self, seed: int | None) -> Terrain:
         """A terrain; the same seed gives the same heights. None: the source's own seed."""
-        ...
 
     def resolution_m(self) -> float | None:
         """Edge of the cells, without making a terrain; None: not known before.
@@ -42,7 +41,6 @@ class Source(Protocol):
         Raises:
             TerrainError: no terrain can be made.
         """
-        ...
 
     def digest(self) -> str | None:
         """Of the file that terrains are made from; None: code alone.
@@ -50,7 +48,6 @@ class Source(Protocol):
         Raises:
             TerrainError: there is no such file.
         """
-        ...
 
 
 class GeoTiff:
