@@ -1,8 +1,8 @@
-"""The compiled core, with any array-like at its door.
+"""Array-likes for the compiled core.
 
-`mlnav._core` takes only C-contiguous arrays of one exact type. This module turns whatever callers
-have (float64, big-endian, strided, Fortran, read-only, integer, masked) into that, without ever
-changing the caller's array, and refuses by name what has no honest conversion.
+`mlnav._core` takes only C-contiguous arrays of one exact type. This module converts what callers
+have (float64, big-endian, strided, Fortran, read-only, integer, masked), never changes the caller's
+array, and refuses by name what cannot be converted without loss of meaning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mlnav import _core
 from mlnav._core import CoreError
-from mlnav.parts import Part
+from mlnav.parts import Part, Validated
 
 if TYPE_CHECKING:
     from mlnav.terrain import Terrain
@@ -51,10 +51,10 @@ class ArrayError(ValueError):
 
 
 def as_array(values: Any, masked: Any = np.nan) -> NDArray[Any]:
-    """`values` as a plain array; where a masked array, or one in a list, hides an entry: `masked`.
+    """`values` as a plain array; entries hidden by a mask become `masked`.
 
-    `np.asarray` would bring up what lies under the mask, as if someone had measured it. Integers
-    become floats where NaN is to stand among them. Nothing is copied where nothing is masked.
+    `np.asarray` would uncover the data under the mask. Integers become floats where NaN is needed.
+    Copies only masked arrays.
 
     Raises:
         ValueError: nested lists of different lengths.
@@ -139,17 +139,15 @@ def _real(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class HeightMap:
-    """A heightmap with its frame, as planners and heuristics see it.
-
-    Its arrays are copies, and read-only: what it is made of may change, it does not.
+    """A heightmap with its frame, as planners and heuristics see it. Arrays are read-only copies.
 
     Attributes:
         z: heights [m], (ny, nx) float32, NaN unknown.
         resolution_m: edge of a square cell.
         origin_m: x, y of the centre of cell (0, 0), world frame.
         keep_out: (ny, nx) uint8, nonzero is forbidden ground; or None.
-        guessed: `z` with guesses in unknown cells, for costs and heuristics alone: no checker may
-            stand on them; or None.
+        guessed: `z` with guesses in unknown cells, for costs and heuristics, never for a checker;
+            or None.
     """
 
     z: F32
@@ -172,8 +170,7 @@ class HeightMap:
             object.__setattr__(self, "guessed", guessed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor: arrays are read-only in another process too, and the core's view
-        # of them is made anew there.
+        # Through the constructor: read-only in another process too, with a grid of its own.
         fields = (self.z, self.resolution_m, self.origin_m, self.keep_out, self.guessed)
         return type(self), fields
 
@@ -226,25 +223,24 @@ def reason_names(reasons: int) -> list[str]:
     return [name for bit, name in enumerate(_core.REASONS) if reasons >> bit & 1]
 
 
-class _ValidatedChecker:
-    """A checker from outside, held to its contract: the first poses are asked about twice."""
+class _ValidatedChecker(Validated):
+    """A checker from outside; the first poses are checked twice."""
+
+    methods = ("set_map", "reasons")
 
     def __init__(self, checker: Any, part: Part, settings: Mapping[str, float]) -> None:
-        self._checker, self._part, self._asked = checker, part, False
-        for method in ("set_map", "reasons"):
-            part.expect(callable(getattr(checker, method, None)), f"has no {method}()")
+        super().__init__(checker, part)
+        self._asked = False
         self.settings = getattr(checker, "settings", settings)
         if hasattr(checker, "report"):
             self.report = checker.report
 
     def set_map(self, grid: _core.Grid) -> None:
-        with self._part.guard():
-            self._checker.set_map(grid)
+        self._call("set_map", grid)
 
     def reasons(self, poses: F64) -> NDArray[np.integer]:
-        with self._part.guard():
-            found = np.asarray(self._checker.reasons(poses))
-            again = found if self._asked else np.asarray(self._checker.reasons(poses))
+        found = np.asarray(self._call("reasons", poses))
+        again = found if self._asked else np.asarray(self._call("reasons", poses))
         self._asked = True
         bits, expect = len(_core.REASONS), self._part.expect
         expect(
@@ -263,7 +259,7 @@ class _ValidatedChecker:
 def checker_of_part(
     part: Part, settings: Mapping[str, float], make: Callable[[], Any], model: _core.RoverModel
 ) -> _core.Checker:
-    """The checker that a part makes; of Python's the core has one made for each planner and map.
+    """The checker that a part makes; the core makes one in Python anew for each planner and map.
 
     Raises:
         PartError: what it makes is no checker.

@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 GROUP = "mlnav.parts"
 """Of entry points."""
@@ -144,6 +144,41 @@ class Part:
         module = self.module
         found = {"name": self.name, "module": module.__name__, "sha256": _sha256(module)}
         return found if self.version is None else {**found, "version": self.version}
+
+
+class Validated:
+    """A part from outside, held to its contract while it is used."""
+
+    methods: ClassVar[tuple[str, ...]] = ()
+    """Methods that it must have."""
+
+    def __init__(self, made: Any, part: Part, settings: Mapping[str, float] | None = None) -> None:
+        """The part's object, and the numbers of its settings by key of the configuration."""
+        self._made, self._part, self._settings = made, part, dict(settings or {})
+        for method in self.methods:
+            part.expect(callable(getattr(made, method, None)), f"has no {method}()")
+
+    def as_built(self) -> dict[str, float]:
+        """What the part reads back of itself, or its settings."""
+        found: dict[str, float] = self._optional("as_built", self._settings)
+        return found
+
+    def _call(self, method: str, *given: Any, gives: type | None = None) -> Any:
+        """The answer of a method, of type `gives`.
+
+        Raises:
+            PartError: the method fails, or answers something else.
+        """
+        with self._part.guard():
+            answer = getattr(self._made, method)(*given)
+        if gives is not None:
+            what = f"{method}() gives a {type(answer).__name__}, no {gives.__name__}"
+            self._part.expect(isinstance(answer, gives), what)
+        return answer
+
+    def _optional(self, method: str, default: Any = None) -> Any:
+        """The answer of a method that a part may leave out."""
+        return self._call(method) if getattr(self._made, method, None) else default
 
 
 # The base of each kind's section, and the parts of this package.

@@ -9,7 +9,7 @@ from mlnav.io.records import (
     write_text,
 )
 from mlnav.io.shipped import shipped_folder
-from mlnav.io.strict_yaml import flag_for_number, read_yaml
+from mlnav.io.strict_yaml import flag_for_number, read_yaml, validation_faults
 
 __all__ = [
     "JsonlWriter",
@@ -18,6 +18,7 @@ __all__ = [
     "read_jsonl",
     "read_yaml",
     "shipped_folder",
+    "validation_faults",
     "whole_file",
     "write_json",
     "write_text",

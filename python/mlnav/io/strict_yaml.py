@@ -1,7 +1,6 @@
-"""YAML as people read it: what YAML 1.1 would turn into something else is refused.
+"""YAML without the surprises of YAML 1.1, which are refused.
 
-The standard of PyYAML reads `010` as 8, `12:30` as 750 and `yes` as true, and keeps the last of two
-equal keys. In a configuration each of these is a mistake that no one would see.
+PyYAML reads `010` as 8, `12:30` as 750 and `yes` as true, and keeps the last of two equal keys.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 import yaml
+from pydantic import ValidationError
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+)")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
@@ -54,9 +54,9 @@ def _truth(loader: StrictLoader, node: yaml.ScalarNode) -> bool:
 
 
 def _ambiguous(node: yaml.ScalarNode, value: object, instead: str) -> yaml.YAMLError:
-    told = str(value).lower() if isinstance(value, bool) else str(value)
+    read = str(value).lower() if isinstance(value, bool) else str(value)
     return yaml.constructor.ConstructorError(
-        None, None, f"{node.value} would be read as {told}: {instead}", node.start_mark
+        None, None, f"{node.value} would be read as {read}: {instead}", node.start_mark
     )
 
 
@@ -69,20 +69,26 @@ def read_yaml(text: str) -> Any:
     """What YAML text holds.
 
     Raises:
-        yaml.YAMLError: it is not YAML, or holds something that YAML 1.1 reads as something else.
+        yaml.YAMLError: not YAML, a key given twice, or a value that YAML 1.1 misreads.
     """
     return yaml.load(text, Loader=StrictLoader)
 
 
 def flag_for_number(types: Mapping[str, Any], data: Mapping[Any, Any]) -> str | None:
-    """The first key that holds true or false, alone or in a list, where its type has no such value.
-
-    Pydantic takes true for 1.
-    """
+    """The first key with true or false, alone or in a list, for a number (pydantic: 1 or 0)."""
     for key, value in data.items():
         if _holds_flag(value) and not _takes_flag(types[key]):
             return str(key)
     return None
+
+
+def validation_faults(fault: ValidationError) -> str:
+    """Key path and fault of each of pydantic's errors, in one line."""
+    faults = [
+        (".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
+        for e in fault.errors()
+    ]
+    return "; ".join(f"{path}: {message}" if path else message for path, message in faults)
 
 
 def _holds_flag(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a planner is: asked once a cycle, it answers with a motion or why there is none."""
+"""The interface of planners: once a cycle, a request is answered with a motion or an outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlnav import _core
 from mlnav.config import Config, numbers_of
 from mlnav.core import HeightMap, reason_names
 from mlnav.nav.motion import F64, Motion, Pose
-from mlnav.parts import Part, find
+from mlnav.parts import Part, Validated, find
 from mlnav.risk import RiskMap
 
 OUTCOMES = ("path", "goal_reached", "no_safe_path", "budget_exhausted", "start_unsafe")
@@ -23,18 +23,18 @@ OUTCOMES = ("path", "goal_reached", "no_safe_path", "budget_exhausted", "start_u
 
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
-    """What a planner is asked.
+    """The input of a planning cycle.
 
     Attributes:
         local_map: heights and forbidden cells around the rover.
         pose: estimated, in the frame of the map.
         goal: x, y [m].
         goal_tolerance_m: nearer than this the goal is reached.
-        risk_source: computes the risk map, to be called at most once in a cycle, when the planner
-            needs it; None: there is none to be had.
+        risk_source: computes the risk map; called at most once, when the planner needs it; None:
+            no heuristic.
         ace_budget: ACE evaluations that the cycle may spend; None: no limit.
         work_budget: steps of search that the cycle may spend, likewise.
-        standing_curvature_per_m: that the wheels stand steered for; infinite: turning in place.
+        standing_curvature_per_m: the wheels are steered for; infinite: turning in place.
     """
 
     local_map: HeightMap
@@ -49,10 +49,10 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """The answer of a planner in Python; the core's is `_core.PlanResult`, of the same attributes.
+    """The result of a planner in Python; attributes as of `_core.PlanResult`.
 
     Only `outcome` is required, and for a path the motion. `commit_end` is computed from the motion
-    where it is left out, and `overthink` from the evaluations.
+    if left out, and `overthink` always from the evaluations.
     """
 
     outcome: str
@@ -91,35 +91,28 @@ class Planner(Protocol):
 
     def plan(self, request: PlanRequest) -> PlanResult:
         """One cycle. Every pose of a motion that is committed has passed the checker."""
-        ...
 
     def reset(self) -> None:
         """Forget all earlier cycles."""
-        ...
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
-        ...
 
 
 class CandidatePlanner(Planner, Protocol):
-    """A planner that shows what it chose from in the last cycle, for pictures."""
+    """A planner that shows the candidates of the last cycle, for plots."""
 
     def path_costs(self) -> NDArray[np.float32]:
         """(paths,) cost of every candidate, +inf where it was not ranked."""
-        ...
 
     def path_poses(self, path_index: int) -> NDArray[np.float64]:
         """(n, 3) poses of a candidate, the start first."""
-        ...
 
     def path_verdicts(self) -> NDArray[np.uint8]:
         """(paths,) 0 not tried, 1 passed, 2 failed, 3 not ranked (infinite cost)."""
-        ...
 
     def costmap(self) -> dict[str, Any]:
         """As `_core.costmap`, with cost_to_go and cost_with_memory_per_m beside it."""
-        ...
 
 
 def with_candidates(planner: Planner) -> CandidatePlanner | None:
@@ -143,29 +136,23 @@ def make_planner(
     return ValidatedPlanner(made, part, config, checker) if part.outside else made
 
 
-class ValidatedPlanner:
-    """A planner from outside, held to its contract: what it commits to passes the checker."""
+class ValidatedPlanner(Validated):
+    """A planner from outside; every motion that it commits must pass the checker."""
+
+    methods = ("plan",)
 
     def __init__(
         self, planner: Planner, part: Part, config: Config, checker: _core.Checker
     ) -> None:
-        self._planner, self._part = planner, part
+        super().__init__(planner, part, numbers_of("planner", config.planner))
         self._config, self._checker = config, checker
-        part.expect(callable(getattr(planner, "plan", None)), "has no plan()")
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._planner, name)
+        return getattr(self._made, name)
 
     def reset(self) -> None:
         """As the planner does, if it remembers anything."""
-        with self._part.guard():
-            getattr(self._planner, "reset", lambda: None)()
-
-    def as_built(self) -> dict[str, float]:
-        """As the planner says, or its settings."""
-        own = getattr(self._planner, "as_built", None)
-        with self._part.guard():
-            return own() if own else numbers_of("planner", self._config.planner)
+        self._optional("reset")
 
     def plan(self, request: PlanRequest) -> PlanResult:
         """One cycle; the checker has the map already.
@@ -174,8 +161,7 @@ class ValidatedPlanner:
             PartError: the answer is none, or commits to a motion that the checker rejects.
         """
         self._checker.set_map(request.local_map.grid)
-        with self._part.guard():
-            plan: Any = self._planner.plan(request)
+        plan: Any = self._call("plan", request)
         expect = self._part.expect
         expect(isinstance(plan, PlanResult), f"plan() must give a Plan, not {type(plan).__name__}")
         expect(plan.outcome in OUTCOMES, f"outcome {plan.outcome!r} is none of {OUTCOMES}")

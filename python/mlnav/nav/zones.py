@@ -18,17 +18,14 @@ class Raster(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """(ny, nx), cells."""
-        ...
 
     @property
     def resolution_m(self) -> float:
         """Edge of a cell."""
-        ...
 
     @property
     def extent_m(self) -> tuple[float, float, float, float]:
         """(x_min, x_max, y_min, y_max) of the outer cells' edges."""
-        ...
 
 
 def zone_mask(

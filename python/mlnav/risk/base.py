@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlnav.core import HeightMap, as_float32, frozen_copy
-from mlnav.parts import Part
+from mlnav.parts import Part, Validated
 
 Pose = tuple[float, float, float]
 
@@ -40,14 +40,14 @@ class RiskMap:
 
 
 ROUNDING = 1e-4
-"""How far beyond [0, 1] a risk may be for the arithmetic that it comes from; it is put back."""
+"""How far beyond [0, 1] rounding may take a risk; it is clamped."""
 
 
 def held_to_contract(risk: RiskMap) -> tuple[RiskMap | None, str | None]:
-    """A heuristic's map as the planner may take it, or None and what is wrong with it.
+    """A heuristic's map for the planner, or None and what is wrong with it.
 
-    Finite risks are in [0, 1]. Beyond by rounding they are clamped; beyond by more they are no
-    risks (logits, percent), and pricing them would steer the planner at random.
+    Finite risks must be in [0, 1]. Rounding errors are clamped; values further out are no risks
+    (logits, percent), and pricing them would steer the planner at random.
     """
     known = risk.p[np.isfinite(risk.p)]
     if not known.size:
@@ -68,44 +68,38 @@ class Heuristic(Protocol):
     @property
     def name(self) -> str:
         """As in the configuration."""
-        ...
 
     @property
     def inferences(self) -> int:
         """Maps that were computed so far; one that is handed out again does not count."""
-        ...
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """The risk map about a pose on a local map, or None for no opinion."""
-        ...
 
     def max_cells(self, map_cells: int) -> int:
         """Most values (bins x cells) that `risk` returns for a map of `map_cells` cells."""
-        ...
 
     def take_events(self) -> tuple[str, ...]:
         """What went wrong since this was last asked: each a line, 'heuristic: ...'.
 
         What holds for the whole run is reported once.
         """
-        ...
 
 
-class ValidatedHeuristic:
-    """A heuristic from outside, held to its contract. It needs `risk` and `max_cells` only."""
+class ValidatedHeuristic(Validated):
+    """A heuristic from outside; it needs `risk` and `max_cells` only."""
 
-    def __init__(self, heuristic: Any, part: Part) -> None:
-        self._heuristic, self._part = heuristic, part
+    methods = ("risk", "max_cells")
+
+    def __init__(self, made: Any, part: Part) -> None:
+        super().__init__(made, part)
         self._room = 0
         self.name = part.name
         self.inferences = 0
-        for method in ("risk", "max_cells"):
-            part.expect(callable(getattr(heuristic, method, None)), f"has no {method}()")
 
     def max_cells(self, map_cells: int) -> int:
         """As the heuristic says."""
-        with self._part.guard():
-            room = self._heuristic.max_cells(map_cells)
+        room = self._call("max_cells", map_cells)
         self._part.expect(
             isinstance(room, int) and room >= 0, f"max_cells() must be a count, not {room!r}"
         )
@@ -114,9 +108,8 @@ class ValidatedHeuristic:
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """The risk map; the first one is made twice, and must come out the same."""
-        with self._part.guard():
-            risk: RiskMap | None = self._heuristic.risk(local_map, pose)
-            again = risk if self.inferences else self._heuristic.risk(local_map, pose)
+        risk: RiskMap | None = self._call("risk", local_map, pose)
+        again = risk if self.inferences else self._call("risk", local_map, pose)
         expect, given = self._part.expect, type(risk).__name__
         expect(risk is None or isinstance(risk, RiskMap), f"risk() gives a {given}, no RiskMap")
         if risk is None:
@@ -135,5 +128,4 @@ class ValidatedHeuristic:
 
     def take_events(self) -> tuple[str, ...]:
         """As the heuristic says, if it says anything."""
-        with self._part.guard():
-            return tuple(getattr(self._heuristic, "take_events", tuple)())
+        return tuple(self._optional("take_events", ()))

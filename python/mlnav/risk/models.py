@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mlnav.config import Config, Network
-from mlnav.io import shipped_folder
+from mlnav.io import shipped_folder, validation_faults
 
 MANIFEST, NETWORK = "manifest.json", "model.onnx"
 AUTO = "auto"
@@ -133,11 +133,7 @@ def read_manifest(folder: Traversable) -> Manifest:
     try:
         return Manifest.model_validate_json(text)
     except ValidationError as fault:
-        faults = "; ".join(
-            ": ".join([*filter(None, [".".join(map(str, error["loc"]))]), error["msg"]])
-            for error in fault.errors()
-        )
-        raise ModelError(f"{folder}/{MANIFEST}: {faults}") from fault
+        raise ModelError(f"{folder}/{MANIFEST}: {validation_faults(fault)}") from fault
 
 
 def read_model(folder: Traversable) -> Model:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mlnav.config import Config, Odometry, TruePose
+from mlnav.config import Config, Odometry, TruePose, numbers_of
 from mlnav.parts import find
 from mlnav.sim.noise import random_stream
 from mlnav.sim.state import RoverState
@@ -20,18 +20,17 @@ class Localization(Protocol):
 
     def update(self, before: RoverState, execution: Execution) -> RoverState:
         """The state after a motion that began at `before`; its true pose is the execution's."""
-        ...
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
-        ...
 
 
 def make_localization(config: Config, seed: int) -> Localization:
     """The localization that a configuration names, with noise of the run's seed."""
     part, rng = find("localization", config.localization.name), random_stream(seed, "localization")
     made: Localization = part.make(config.localization, config, rng)
-    return ValidatedLocalization(made, part, config) if part.outside else made
+    settings = numbers_of("localization", config.localization)
+    return ValidatedLocalization(made, part, settings) if part.outside else made
 
 
 class TrueLocalization:

@@ -128,7 +128,8 @@ def make_world(terrain: Terrain, config: Config) -> World:
     """
     part = find("world", config.world.name)
     made: World = part.make(config.world, config, terrain)
-    return ValidatedWorld(made, part, config) if part.outside else made
+    settings = numbers_of("world", config.world)
+    return ValidatedWorld(made, part, settings) if part.outside else made
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mlnav.config import Config
+from mlnav.config import Config, numbers_of
 from mlnav.config import TruthSensor as Settings
 from mlnav.core import HeightMap
 from mlnav.nav.motion import Pose
@@ -26,22 +26,20 @@ class Sensor(Protocol):
     @property
     def max_cells(self) -> int:
         """Most cells of a local map."""
-        ...
 
     def sense(self, state: RoverState) -> HeightMap:
         """The local map, in the frame of the estimated pose."""
-        ...
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
-        ...
 
 
 def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:
     """The sensor that a configuration names, with noise of the run's seed."""
     part, rng = find("sensor", config.sensor.name), random_stream(seed, "sensor")
     made: Sensor = part.make(config.sensor, config, terrain, rng)
-    return ValidatedSensor(made, part, config) if part.outside else made
+    settings = numbers_of("sensor", config.sensor)
+    return ValidatedSensor(made, part, settings) if part.outside else made
 
 
 class TruthSensor:

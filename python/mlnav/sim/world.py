@@ -378,15 +378,12 @@ class World(Protocol):
 
     def place(self, pose: Pose) -> SettledStates:
         """Put the rover down: one state, safe or not."""
-        ...
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
         """Drive a committed motion from the pose where the rover was put down, or ended last."""
-        ...
 
     def as_built(self) -> dict[str, float]:
         """Values by key of the configuration, read back from what was made of it."""
-        ...
 
 
 def judged_model(config: Config, limits: Limits | None) -> _core.RoverModel:

@@ -1,9 +1,8 @@
 """GeoTIFF in and out.
 
-What comes in is checked rather than guessed at: whatever could silently turn into wrong ground
-(undeclared fill values, degrees, unknown or contradictory units, colours, a turned raster) is
-refused with the path and the fault. GDAL resolves PixelIsPoint and PixelIsArea: its geotransform
-always speaks of pixel corners, so cell centres are right for both.
+Ambiguous files are refused: undeclared fill values, degrees, unknown or contradictory units,
+colours, rotated rasters, truncated files. GDAL resolves PixelIsPoint and PixelIsArea: its
+geotransform always refers to pixel corners, so cell centres are right for both.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import rasterio
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 from rasterio.crs import CRS
 from rasterio.enums import ColorInterp
 from rasterio.errors import CRSError, NotGeoreferencedWarning, RasterioError
@@ -39,7 +39,7 @@ MAX_BANDS = 64
 """Most bands a file may have: a damaged count makes GDAL crawl through tens of thousands."""
 
 MAX_PIXEL_ASPECT = 2.0
-"""Non-square pixels up to this ratio are resampled; beyond it one axis would be mostly invented."""
+"""Non-square pixels up to this ratio are resampled; beyond it one axis is mostly interpolated."""
 
 _LOCAL_XY_M = 10_000.0
 """Coordinates within this of zero already are a local frame: float32 resolves 1 mm there."""
@@ -48,64 +48,32 @@ _LOCAL_Z_M = 1_000.0
 """Heights beyond this get a vertical datum: float32 resolves 0.06 mm at 1 km, 0.5 mm at 5 km."""
 
 _UNDECLARED_FILL = (-9999.0, -99999.0, -32768.0, -32767.0, 32767.0, 65535.0)
-"""Customary fill values. No solid ground has these heights; a cell equal to one is a hole."""
+"""Customary fill values; no solid ground has these heights."""
 
+_US_FT = 1200.0 / 3937.0
 _UNIT_M = {
-    "m": 1.0,
-    "metre": 1.0,
-    "metres": 1.0,
-    "meter": 1.0,
-    "meters": 1.0,
-    "km": 1000.0,
-    "kilometre": 1000.0,
-    "kilometer": 1000.0,
-    "cm": 0.01,
-    "centimetre": 0.01,
-    "centimeter": 0.01,
-    "mm": 0.001,
-    "millimetre": 0.001,
-    "millimeter": 0.001,
-    "ft": 0.3048,
-    "foot": 0.3048,
-    "feet": 0.3048,
-    "us-ft": 1200.0 / 3937.0,
-    "ftus": 1200.0 / 3937.0,
-    "us survey foot": 1200.0 / 3937.0,
-    "foot_us": 1200.0 / 3937.0,
+    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
+    **dict.fromkeys(("km", "kilometre", "kilometer"), 1000.0),
+    **dict.fromkeys(("cm", "centimetre", "centimeter"), 0.01),
+    **dict.fromkeys(("mm", "millimetre", "millimeter"), 0.001),
+    **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
+    **dict.fromkeys(("us-ft", "ftus", "us survey foot", "foot_us"), _US_FT),
 }
 
 _LOSS = re.compile(r"tag ignored|io error|read error|truncated|corrupt|fail", re.IGNORECASE)
-"""GDAL warnings that mean that something the file holds, or once held, was not read."""
+"""GDAL warnings of content that was lost or not read."""
 
 _UNRESOLVED = re.compile(r"\bPROJ: ")
-"""GDAL warnings that mean that PROJ did not find a code that the CRS is defined by. GDAL takes feet
-for metres then."""
+"""GDAL warnings of a CRS code that PROJ does not know. GDAL then takes feet for metres."""
 
-_FOOT_EPSG, _FOOT_M = 2227, 1200.0 / 3937.0
-"""A projected CRS whose unit only the database of PROJ knows, and that unit."""
+_FOOT_EPSG = 2227
+"""A projected CRS in US survey feet, which only PROJ's database knows."""
 
 _UNIT_TOLERANCE = 1e-5
-"""Units this close are one: the US survey foot is 2e-6 longer than the foot."""
+"""Relative: the US survey foot is 2e-6 longer than the foot, and counts as the same."""
 
-_COLOURS = frozenset(
-    {
-        ColorInterp.palette,
-        ColorInterp.red,
-        ColorInterp.green,
-        ColorInterp.blue,
-        ColorInterp.hue,
-        ColorInterp.saturation,
-        ColorInterp.lightness,
-        ColorInterp.cyan,
-        ColorInterp.magenta,
-        ColorInterp.yellow,
-        ColorInterp.black,
-        ColorInterp.Y,
-        ColorInterp.Cb,
-        ColorInterp.Cr,
-    }
-)
-"""What bands of pictures are; a band of heights is grey or undefined to GDAL."""
+_COLOURS = frozenset(range(ColorInterp.palette, ColorInterp.Cr + 1)) - {ColorInterp.alpha}
+"""Band interpretations of pictures; GDAL calls a band of heights grey or undefined."""
 
 _TAG = "MLNAV_TERRAIN"
 """Metadata item with the frame as JSON, so that an exported terrain comes back exactly."""
@@ -113,13 +81,7 @@ _TAG = "MLNAV_TERRAIN"
 
 @dataclass(frozen=True)
 class Reading:
-    """How a GeoTIFF is read where it says too little, or the wrong thing; see `read_geotiff`.
-
-    Attributes:
-        band: of the heights, from 1.
-        nodata: further raw values that mean unknown; any sequence is accepted.
-        vertical_unit: of the heights, whatever the file says; None: as it says.
-    """
+    """How to read a GeoTIFF whose metadata is incomplete or wrong; see `read_geotiff`."""
 
     band: int = 1
     nodata: tuple[float, ...] = ()
@@ -134,6 +96,20 @@ class Reading:
 
 
 AS_DECLARED = Reading()
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What an exported terrain notes of itself."""
+
+    name: str
+    datum_m: tuple[float, float, float]
+    origin_m: Point
+    start_m: Point | None
+    goal_m: Point | None
+
+
+_FRAME = TypeAdapter(_Frame)
 
 
 def read_geotiff(
@@ -174,15 +150,19 @@ def read_geotiff(
             ``MAX_CELLS``, or holds something this function refuses; the message has the path.
     """
     file = Path(path)
-    with _naming(file):
-        if not file.exists():
-            raise TerrainError("no such file")
+    try:
         if not file.is_file():
-            raise TerrainError("not a file")
+            raise TerrainError("not a file" if file.exists() else "no such file")
         with warnings.catch_warnings(), _losses_are_faults():
             warnings.simplefilter("ignore", NotGeoreferencedWarning)  # refused by _upright instead
             with rasterio.open(file, driver="GTiff") as source:
                 terrain = _read(source, band, nodata, vertical_unit)
+    except TerrainError as fault:
+        raise TerrainError(f"{file}: {fault}") from fault
+    except UnicodeEncodeError as fault:
+        raise TerrainError(f"{file}: its name cannot be read in this locale") from fault
+    except (RasterioError, OSError, UnicodeDecodeError) as fault:  # GDAL may quote raw bytes
+        raise TerrainError(f"{file}: not usable as a GeoTIFF: {fault}") from fault
     return replace(terrain, name=name or terrain.name or file.stem)
 
 
@@ -208,37 +188,19 @@ def write_geotiff(path: str | os.PathLike[str], terrain: Terrain, *, force: bool
 
 
 @contextlib.contextmanager
-def _naming(file: Path) -> Iterator[None]:
-    """Every fault inside leaves as a TerrainError that starts with the path."""
-    try:
-        yield
-    except TerrainError as fault:
-        raise TerrainError(f"{file}: {fault}") from fault
-    except UnicodeEncodeError as fault:
-        raise TerrainError(f"{file}: its name cannot be read in this locale") from fault
-    except (RasterioError, OSError, UnicodeDecodeError) as fault:  # GDAL may quote raw bytes
-        raise TerrainError(f"{file}: not usable as a GeoTIFF: {fault}") from fault
-
-
-@contextlib.contextmanager
 def _losses_are_faults() -> Iterator[None]:
-    """What GDAL could not read but only warns of, in this thread, is a fault.
+    """Refuse files of which GDAL warns, in this thread, that it could not read something.
 
     A file that lost its last bytes often still has all its pixels: GDAL then drops the tag that was
     cut, and with it units, names, scales or nodata.
     """
-    losses: list[str] = []
-    unresolved: list[str] = []
+    thread, messages = threading.get_ident(), list[str]()
 
     class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            text = record.getMessage()
-            if record.thread == thread and _LOSS.search(text):
-                losses.append(text)
-            elif record.thread == thread and _UNRESOLVED.search(text):
-                unresolved.append(text)
+            if record.thread == thread:
+                messages.append(record.getMessage())
 
-    thread = threading.get_ident()
     log = logging.getLogger("rasterio._env")  # where rasterio sends GDAL's warnings
     collector = Collector(logging.WARNING)
     log.addHandler(collector)
@@ -246,12 +208,13 @@ def _losses_are_faults() -> Iterator[None]:
         yield
     finally:
         log.removeHandler(collector)
-    if losses:
-        raise TerrainError(f"truncated or damaged: {losses[0]}")
-    if unresolved:
-        raise TerrainError(
-            f"its CRS cannot be resolved, so its units are not known: {unresolved[0]}"
-        )
+    for pattern, fault in (
+        (_LOSS, "truncated or damaged"),
+        (_UNRESOLVED, "its CRS cannot be resolved, so its units are not known"),
+    ):
+        found = next(filter(pattern.search, messages), None)
+        if found is not None:
+            raise TerrainError(f"{fault}: {found}")
 
 
 # ---------------------------------------------------------------------------------------- reading
@@ -288,28 +251,24 @@ def _read(
     z = bands.pop("")
     if np.isnan(z).all():
         raise TerrainError("every height is unknown")
-    saved = _saved_frame(source)
+    saved = _saved_frame(source.tags().get(_TAG, "{}"))
     x, y = first[0] * horizontal_m, first[1] * horizontal_m
     resolution_m = resolution * horizontal_m
     datum = _datum(x, y, resolution_m, z, saved)
     origin_m = (x - datum[0], y - datum[1])
-    if saved and math.dist(saved["origin_m"], origin_m) < 1e-6:
-        origin_m = tuple(saved["origin_m"])  # free of the rounding of adding the datum
+    if saved and math.dist(saved.origin_m, origin_m) < 1e-6:
+        origin_m = saved.origin_m  # free of the rounding of adding the datum
     terrain = Terrain(
         (z - datum[2]).astype(np.float32),
         resolution_m,
         origin_m,
         datum,
-        saved.get("name", ""),
+        saved.name if saved else "",
         layers={k: v.astype(np.float32) for k, v in bands.items()},
         attribution=_attribution(source.tags()),
     )
 
-    def on_map(label: str) -> Point | None:
-        point = saved.get(label)
-        return point if point and terrain.contains(*point) else None
-
-    return replace(terrain, start_m=on_map("start_m"), goal_m=on_map("goal_m"))
+    return terrain.with_ends(saved.start_m, saved.goal_m) if saved else terrain
 
 
 def _values(source: Any, band: int) -> NDArray[np.float64]:
@@ -329,7 +288,7 @@ def _values(source: Any, band: int) -> NDArray[np.float64]:
 def _heights_m(
     source: Any, band: int, masks: list[int], nodata: NDArray[np.float64], unit_m: float
 ) -> NDArray[np.float64]:
-    """Heights [m] of the elevation band, NaN where unknown; refuses what looks like a fill."""
+    """Heights [m] of the elevation band, NaN where unknown; undeclared fill values are refused."""
     heights = _values(source, band) * unit_m
     raw = source.read(band)
     for value in nodata:
@@ -339,9 +298,8 @@ def _heights_m(
     for i in masks:
         heights[~(_values(source, i) > 0.0)] = np.nan
 
-    known = ~np.isnan(heights)
     suspect = np.isin(raw, np.array(_UNDECLARED_FILL)) | (np.abs(heights) > MAX_ABS_HEIGHT_M)
-    suspect &= known
+    suspect &= ~np.isnan(heights)
     if suspect.any():
         value = float(raw[suspect][0])
         raise TerrainError(
@@ -353,17 +311,16 @@ def _heights_m(
 
 def _is_mask(source: Any, band: int) -> bool:
     label = str(source.descriptions[band - 1] or "").strip().lower()
-    if source.colorinterp[band - 1] == ColorInterp.alpha:
-        return True
-    return label == "mask" or label.startswith("valid")
+    is_alpha = source.colorinterp[band - 1] == ColorInterp.alpha
+    return is_alpha or label == "mask" or label.startswith("valid")
 
 
 def _check_no_colour(source: Any, band: int) -> None:
     """Refuse a picture: colours would be read as metres."""
-    meaning = source.colorinterp[band - 1]
-    if meaning in _COLOURS:
+    colour = source.colorinterp[band - 1]
+    if colour in _COLOURS:
         raise TerrainError(
-            f"band {band} is the colour {meaning.name!r} of a picture, not heights: give a raster"
+            f"band {band} is the colour {colour.name!r} of a picture, not heights: give a raster"
             " of heights, or the number of its band of heights"
         )
     values = [i for i in source.indexes if not _is_mask(source, i)]
@@ -390,15 +347,15 @@ def _horizontal_unit_m(crs: Any) -> float:
 
 
 def _check_database() -> None:
-    """Refuse to go by a CRS where PROJ's database is missing: GDAL then takes feet for metres.
+    """Refuse a CRS where PROJ's database is missing: GDAL then takes feet for metres.
 
-    It says so in a warning at most, which a program may have turned off, so it is tried.
+    At most it warns, and a program may have turned warnings off, so a known CRS is tried.
     """
     try:
         factor = CRS.from_epsg(_FOOT_EPSG).units_factor[1]
     except CRSError:
         factor = math.nan
-    if abs(factor / _FOOT_M - 1.0) < _UNIT_TOLERANCE:
+    if abs(factor / _US_FT - 1.0) < _UNIT_TOLERANCE:
         return
     named = [f"{k}={os.environ[k]}" for k in ("PROJ_DATA", "PROJ_LIB") if k in os.environ]
     raise TerrainError(
@@ -444,11 +401,7 @@ def _unit_m(unit: str) -> float:
 
 
 def _vertical_unit_of(crs: Any) -> tuple[str, float] | None:
-    """Name and metres of the unit that a CRS gives heights in; None where it says nothing of them.
-
-    Raises:
-        TerrainError: it counts depths, or its definition cannot be written as PROJJSON.
-    """
+    """Name and metres of the vertical unit of a CRS; None where it has none."""
     if not crs:
         return None
     try:
@@ -468,14 +421,14 @@ def _vertical_unit_of(crs: Any) -> tuple[str, float] | None:
 
 def _axes(node: Any) -> Iterator[dict[str, Any]]:
     """Axes of a CRS and its components in PROJJSON, without those of the CRS it is derived from."""
-    if isinstance(node, dict):
+    if isinstance(node, list):
+        for part in node:
+            yield from _axes(part)
+    elif isinstance(node, dict):
         if "direction" in node:
             yield node
         for key in ("source_crs", "components", "coordinate_system", "axis"):
             yield from _axes(node.get(key))
-    elif isinstance(node, list):
-        for part in node:
-            yield from _axes(part)
 
 
 Bands = dict[str, NDArray[np.float64]]
@@ -483,10 +436,9 @@ Pair = tuple[float, float]
 
 
 def _upright(bands: Bands, transform: Any) -> tuple[Bands, Pair, Pair]:
-    """Bands turned so that rows run to larger y and columns to larger x.
+    """Bands with y growing along rows and x along columns.
 
-    Returns the bands, (x, y) of the centre of cell (0, 0) and the positive steps (x, y), in units
-    of the file.
+    Also (x, y) of the centre of cell (0, 0) and the positive steps (x, y), in units of the file.
     """
     if transform.is_identity:
         raise TerrainError("the file is not georeferenced: it has no geotransform")
@@ -543,7 +495,7 @@ def _square(bands: Bands, first: Pair, step: Pair) -> tuple[Bands, Pair, float]:
 
 
 def _datum(
-    x: float, y: float, resolution_m: float, z: NDArray[np.float64], saved: dict[str, Any]
+    x: float, y: float, resolution_m: float, z: NDArray[np.float64], saved: _Frame | None
 ) -> tuple[float, float, float]:
     ny, nx = z.shape
 
@@ -551,56 +503,36 @@ def _datum(
         far_x, far_y = x + nx * resolution_m - dx, y + ny * resolution_m - dy
         return bool(max(abs(x - dx), abs(y - dy), abs(far_x), abs(far_y)) <= _LOCAL_XY_M)
 
-    if saved and is_local(*saved["datum_m"][:2]):
-        dx, dy, dz = saved["datum_m"]
-        return dx, dy, dz
+    if saved and is_local(*saved.datum_m[:2]):
+        return saved.datum_m
     dx, dy = (0.0, 0.0) if is_local(0.0, 0.0) else (math.floor(x), math.floor(y))
     dz = math.floor(np.nanmin(z)) if np.nanmax(np.abs(z)) > _LOCAL_Z_M else 0.0
     return float(dx), float(dy), float(dz)
 
 
-def _saved_frame(source: Any) -> dict[str, Any]:
-    """What ``write_geotiff`` noted, or nothing when the file is not ours or the note is damaged."""
+def _saved_frame(text: str) -> _Frame | None:
+    """What ``write_geotiff`` noted; None where the file is not ours or the note is damaged."""
     try:
-        saved = json.loads(source.tags().get(_TAG, "{}"))
-        frame = {
-            "name": str(saved["name"]),
-            "datum_m": tuple(float(v) for v in saved["datum_m"]),
-            "origin_m": tuple(float(v) for v in saved["origin_m"]),
-        }
-        for label in ("start_m", "goal_m"):
-            if saved[label] is not None:
-                frame[label] = tuple(float(v) for v in saved[label])
-    except (ValueError, TypeError, KeyError):
-        return {}
-    sizes = {"datum_m": 3, "origin_m": 2, "start_m": 2, "goal_m": 2}
-    whole = all(len(frame[k]) == n for k, n in sizes.items() if k in frame)
-    return frame if whole else {}
+        return _FRAME.validate_json(text)
+    except ValidationError:
+        return None
 
 
 def _attribution(tags: dict[str, str]) -> str | None:
-    if "TIFFTAG_COPYRIGHT" in tags:
-        return tags["TIFFTAG_COPYRIGHT"]
-    parts = [tags[k] for k in ("CREDIT", "LICENSE", "SOURCE") if tags.get(k)]
-    return "; ".join(parts) or None
+    parts = "; ".join(tags[k] for k in ("CREDIT", "LICENSE", "SOURCE") if tags.get(k))
+    return tags.get("TIFFTAG_COPYRIGHT", parts or None)
 
 
 # ---------------------------------------------------------------------------------------- writing
 
 
 def _encoded(terrain: Terrain) -> bytes:
-    """The file's bytes; GDAL does not tell of a full disk in time."""
+    """The file's bytes, made in memory: GDAL reports a full disk too late."""
     (ny, nx), res = terrain.shape, terrain.resolution_m
     dx, dy, dz = terrain.datum
     left = terrain.origin_m[0] + dx - 0.5 * res
     top = terrain.origin_m[1] + dy + (ny - 0.5) * res
-    note = {
-        "name": terrain.name,
-        "datum_m": terrain.datum,
-        "origin_m": terrain.origin_m,
-        "start_m": terrain.start_m,
-        "goal_m": terrain.goal_m,
-    }
+    frame = _Frame(terrain.name, terrain.datum, terrain.origin_m, terrain.start_m, terrain.goal_m)
     heights = terrain.z if dz == 0.0 else terrain.z.astype(np.float64) + dz
     with MemoryFile() as memory:
         with memory.open(
@@ -614,7 +546,7 @@ def _encoded(terrain: Terrain) -> bytes:
             compress="deflate",
             predictor=3,
         ) as sink:
-            sink.update_tags(**{_TAG: json.dumps(note)})
+            sink.update_tags(**{_TAG: json.dumps(asdict(frame))})
             if terrain.attribution is not None:
                 sink.update_tags(TIFFTAG_COPYRIGHT=terrain.attribution)
             sink.write(heights[::-1], 1)

@@ -1,4 +1,4 @@
-"""One way to name a terrain: a file, a shipped recipe, a class, or a source from outside."""
+"""Terrains by name: a file, a shipped recipe, a class, or a source from outside."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 from functools import cached_property, lru_cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from mlnav.io import shipped_folder
-from mlnav.parts import Part, find, names_of, suggestion
+from mlnav.parts import Part, Validated, find, names_of, suggestion
 from mlnav.terrain.geotiff import AS_DECLARED, Reading, read_geotiff
 from mlnav.terrain.recipes import (
     Recipe,
@@ -26,31 +26,20 @@ from mlnav.terrain.terrain import Terrain, TerrainError
 _GEOTIFF = (".tif", ".tiff")
 _RECIPE = (".yaml", ".yml")
 _PATTERNS = ("FILE.tif", "FILE.yaml", "SLOPE/COVER", "RECIPE")
-"""Names of this package's sources: what the names of their terrains look like."""
+"""Names of this package's sources: the patterns of their terrains' names."""
 
 
 class Source(Protocol):
-    """What terrains of one name are made from; a source from outside needs `terrain` only."""
+    """Makes the terrains of one name; a source from outside needs `terrain` only."""
 
     def terrain(self, seed: int | None) -> Terrain:
         """A terrain; the same seed gives the same heights. None: the source's own seed."""
-        ...
 
     def resolution_m(self) -> float | None:
-        """Edge of the cells, without making a terrain; None: not known before.
-
-        Raises:
-            TerrainError: no terrain can be made.
-        """
-        ...
+        """Edge of the cells, without making a terrain; None: not known before."""
 
     def digest(self) -> str | None:
-        """Of the file that terrains are made from; None: code alone.
-
-        Raises:
-            TerrainError: there is no such file.
-        """
-        ...
+        """Digest of the file that terrains are made from; None: they are made by code alone."""
 
 
 class GeoTiff:
@@ -61,13 +50,10 @@ class GeoTiff:
 
     def terrain(self, seed: int | None) -> Terrain:
         """The file's heights."""
-        how = self._reading
-        return read_geotiff(
-            self._path, band=how.band, nodata=how.nodata, vertical_unit=how.vertical_unit
-        )
+        return read_geotiff(self._path, **vars(self._reading))
 
     def resolution_m(self) -> float | None:
-        """Of the file, which is read in whole: a fault in it shows."""
+        """Of the file, which is read whole so that its faults show."""
         return self.terrain(None).resolution_m
 
     def digest(self) -> str | None:
@@ -132,36 +118,23 @@ class TerrainClass(RecipeFile):
         return None
 
 
-class ValidatedSource:
-    """A source from outside, held to its contract: the first terrain is made twice."""
+class ValidatedSource(Validated):
+    """A source from outside; the first terrain is made twice, and must come out the same."""
 
-    def __init__(self, part: Part) -> None:
-        self._part = part
-        self._source = part.make()
-        made = callable(getattr(self._source, "terrain", None))
-        part.expect(made, "has no terrain()")
+    methods = ("terrain",)
 
     def terrain(self, seed: int | None) -> Terrain:
         """As the source makes it."""
-        made = self._made(seed)
+        made: Terrain = self._call("terrain", seed, gives=Terrain)
         if self._part not in _VALIDATED:
-            again = self._made(seed).sha256
-            self._part.expect(made.sha256 == again, f"terrain({seed}) gives two terrains")
+            again = self._call("terrain", seed, gives=Terrain)
+            self._part.expect(made.sha256 == again.sha256, f"terrain({seed}) gives two terrains")
             _VALIDATED.add(self._part)
         return made
 
-    def _made(self, seed: int | None) -> Terrain:
-        with self._part.guard():
-            made: Any = self._source.terrain(seed)
-        given = type(made).__name__
-        self._part.expect(isinstance(made, Terrain), f"terrain() gives a {given}, no Terrain")
-        terrain: Terrain = made
-        return terrain
-
     def resolution_m(self) -> float | None:
         """As the source says, if it does."""
-        with self._part.guard():
-            edge_m: float | None = getattr(self._source, "resolution_m", lambda: None)()
+        edge_m: float | None = self._optional("resolution_m")
         return edge_m
 
     def digest(self) -> str | None:
@@ -170,7 +143,7 @@ class ValidatedSource:
 
 
 _VALIDATED: set[Part] = set()
-"""Sources from outside whose terrains come out the same, in this process."""
+"""Sources from outside that this process has found to repeat."""
 
 
 def recipe_folder() -> Traversable:
@@ -196,17 +169,16 @@ def shipped_recipe(name: str) -> Recipe:
     """
     names = recipe_names()
     if name not in names:
-        known = [*names, *(n for n in names_of("terrain") if n not in _PATTERNS)]
+        known = [*names, *_outside_names()]
         raise TerrainError(f"no shipped recipe {name!r}{suggestion(name, known)}")
     text = (recipe_folder() / f"{name}.yaml").read_text(encoding="utf-8")
     return parse_recipe(text, name=name)
 
 
 def canonical(spec: str) -> str:
-    """The one name of a terrain, as seeds, records and reports have it.
+    """The canonical name of a terrain, for seeds, records and reports. It need not exist.
 
-    Classes are named as by `class_name`, files without `./` and doubled slashes. Whether there is
-    such a terrain is not asked.
+    Classes are named as by `class_name`, files without `./` and doubled slashes.
     """
     if _pattern(spec) in ("FILE.tif", "FILE.yaml") or ".py:" in spec:
         return str(Path(spec))
@@ -215,19 +187,14 @@ def canonical(spec: str) -> str:
 
 
 def source_of(spec: str | os.PathLike[str], reading: Reading = AS_DECLARED) -> Source:
-    """What the terrains that ``spec`` names are made from, as for `load`.
-
-    Raises:
-        TerrainError: nothing; the message says what was tried.
-        PartError: it is a source from outside that cannot be found.
-    """
+    """The source of the terrains that ``spec`` names; arguments and errors as for `load`."""
     text = os.fspath(spec)
     pattern = _pattern(text)
     if reading != AS_DECLARED and pattern != "FILE.tif":
         raise TerrainError(f"{text}: band, nodata and vertical unit are of GeoTIFFs")
     part = find("terrain", pattern or text)
     if part.outside:
-        return ValidatedSource(part)
+        return ValidatedSource(part.make(), part)
     if pattern == "RECIPE" and text not in recipe_names():
         try:
             shipped_recipe(text)
@@ -241,23 +208,16 @@ def source_of(spec: str | os.PathLike[str], reading: Reading = AS_DECLARED) -> S
 
 
 def check_terrain(spec: str | os.PathLike[str], reading: Reading = AS_DECLARED) -> float | None:
-    """Make sure that there is such a terrain, without generating it.
+    """Make sure that a terrain exists, without generating it; errors as of `load`.
 
     Returns:
         Edge of its cells [m]; None where a source from outside does not say.
-
-    Raises:
-        TerrainError, PartError: there is none; as `source_of`.
     """
     return source_of(spec, reading).resolution_m()
 
 
 def source_digest(spec: str) -> str | None:
-    """Digest of the file that a terrain is made from; None for a class, which is code alone.
-
-    Raises:
-        TerrainError: there is no such file.
-    """
+    """`Source.digest` of a terrain's source."""
     return source_of(spec).digest()
 
 
@@ -274,14 +234,14 @@ def load(
         reading: how to read a GeoTIFF that says too little; nothing else takes it.
 
     Raises:
-        TerrainError: nothing of these; the message says what was tried.
+        TerrainError: there is no such terrain; the message says what was tried.
         PartError: a source from outside cannot be found, or breaks its contract.
     """
     return source_of(spec, reading).terrain(seed)
 
 
 def _pattern(spec: str) -> str | None:
-    """The pattern that a name is of; None: it names a source from outside."""
+    """The pattern that a name follows; None: it names a source from outside."""
     suffix = Path(spec).suffix.lower()
     if suffix in _GEOTIFF:
         return "FILE.tif"
@@ -289,8 +249,11 @@ def _pattern(spec: str) -> str | None:
         return "FILE.yaml"
     if parse_class(spec) is not None:
         return "SLOPE/COVER"
-    outside = ":" in spec or spec in set(names_of("terrain")) - set(_PATTERNS)
-    return None if outside else "RECIPE"
+    return None if ":" in spec or spec in _outside_names() else "RECIPE"
+
+
+def _outside_names() -> list[str]:
+    return [name for name in names_of("terrain") if name not in _PATTERNS]
 
 
 def _file_digest(path: str) -> str:

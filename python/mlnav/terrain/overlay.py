@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mlnav.terrain import rocks
-from mlnav.terrain.recipes import Rocks
+from mlnav.terrain.recipes import Rocks, rounded
 from mlnav.terrain.terrain import Point, Terrain, TerrainError
 
 CLEAR_M = 2.5
@@ -16,8 +16,6 @@ CLEAR_M = 2.5
 
 _STREAM = 32
 """First number of the spawn key, apart from those of recipes."""
-
-_HEIGHT_STEPS_PER_M = 16384.0
 
 
 def with_rocks(
@@ -30,14 +28,14 @@ def with_rocks(
 ) -> Terrain:
     """The map with Golombek rocks of this cumulative fractional area on it.
 
-    Rocks only add height, and only to cells of the map that are known; unknown ground stays
-    unknown. Shapes and sizes are those of a recipe's rocks.
+    Rocks only add height; unknown ground stays unknown. Shapes and sizes are those of a recipe's
+    rocks. The same terrain, cfa and seed give the same heights.
 
     Args:
         terrain: the ground.
-        cfa: fraction of the ground under rocks of all sizes, 0 to 0.3. Those below 0.15 m are left
+        cfa: fraction of the ground under rocks of all sizes, 0 to 0.3. Rocks below 0.15 m are left
             out, as in recipes.
-        seed: of the rocks; the same terrain, cfa and seed give the same heights.
+        seed: of the rocks.
         clear: points (x, y) [m] to keep free of rocks, besides the terrain's start and goal.
         clear_radius_m: how far around them.
 
@@ -50,25 +48,13 @@ def with_rocks(
         raise TerrainError(f"seed must not be negative, got {seed}")
     if cfa == 0.0:
         return terrain
-    kind = Rocks(cfa=cfa)
     (ny, nx), res = terrain.shape, terrain.resolution_m
-    field = rocks.scatter(
-        np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,))),
-        k=kind.cfa,
-        size_m=(nx * res, ny * res),
-        d_min_m=kind.d_min_m,
-        d_max_m=kind.d_max_m,
-        height_ratio=kind.height_ratio,
-        elongation_max=kind.elongation_max,
-        burial_max=kind.burial_max,
-    )
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+    field = Rocks(cfa=cfa).scattered(rng, (nx * res, ny * res))
     x_min, _, y_min, _ = terrain.extent_m  # a rock field begins at (0, 0)
     for x, y in (*clear, *(p for p in (terrain.start_m, terrain.goal_m) if p is not None)):
-        long_axis = 0.5 * field.diameter_m * np.sqrt(field.elongation)
-        distance = np.hypot(field.x_m + x_min - x, field.y_m + y_min - y)
-        field = field.where(distance - long_axis > clear_radius_m)
+        field = field.clear_of(x, y, clear_radius_m, origin_m=(x_min, y_min))
     relief = rocks.relief_of(field, terrain.shape, res)
-    # Rounded as recipes are; cells without a rock keep their very bits.
-    raised = np.round((terrain.z + relief) * _HEIGHT_STEPS_PER_M) / _HEIGHT_STEPS_PER_M
-    z = np.where(relief > 0.0, raised, terrain.z)
+    # Cells without a rock keep their exact heights.
+    z = np.where(relief > 0.0, rounded(terrain.z + relief), terrain.z)
     return replace(terrain.with_heights(z), name=f"{terrain.name}-cfa{cfa:g}-seed{seed}")

@@ -1,8 +1,8 @@
-"""Terrain recipes: what ground to make, as validated data; and making it.
+"""Terrain recipes, as validated data, and the terrains generated from them.
 
 A recipe is a YAML file (``terrains/*.yaml``). Its map covers [0, size_x] x [0, size_y] metres. The
-same recipe and seed give the same heights: they are rounded to 1/16384 m, which swallows the
-last-bit differences that mathematical libraries show between platforms.
+same recipe and seed give the same heights: they are rounded to 1/16384 m, which hides last-bit
+differences between the mathematical libraries of platforms.
 
 Each kind of feature draws from a stream of its own, ``SeedSequence(seed, spawn_key=(kind, item))``,
 so adding rocks to a recipe leaves its relief as it was.
@@ -14,6 +14,7 @@ import difflib
 import itertools
 import math
 import re
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -23,15 +24,13 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mlnav.io import flag_for_number, read_yaml
+from mlnav.io import flag_for_number, read_yaml, validation_faults
 from mlnav.terrain import landforms, rocks
 from mlnav.terrain.landforms import Crater, FloatArray, Grid
 from mlnav.terrain.terrain import Terrain, TerrainError
 
 MAX_CELLS = 4_000_000
 """Largest map a recipe may ask for: 200 x 200 m at 0.1 m."""
-
-_HEIGHT_STEPS_PER_M = 16384.0
 
 Angle = Annotated[float, Field(ge=-360.0, le=360.0)] | Literal["random"]
 Length = Annotated[float, Field(gt=0.0, le=1000.0)]
@@ -127,6 +126,16 @@ class Rocks(_Part):
         """(least, mean, most) height over diameter."""
         return self.height_ratio_min, self.height_ratio_mean, self.height_ratio_max
 
+    def scattered(self, rng: np.random.Generator, size_m: tuple[float, float]) -> rocks.RockField:
+        """Such rocks on [0, size_x] x [0, size_y] m."""
+        return rocks.scatter(
+            rng,
+            k=self.cfa,
+            size_m=size_m,
+            height_ratio=self.height_ratio,
+            **self.model_dump(include={"d_min_m", "d_max_m", "elongation_max", "burial_max"}),
+        )
+
 
 class PlacedCrater(_Part):
     """One crater at a chosen place."""
@@ -206,7 +215,7 @@ class Clearing(_Part):
 
 
 class Recipe(_Part):
-    """A whole terrain. Everything but the size is optional; what is left out is not there."""
+    """A whole terrain. Only the size is required; features left out are absent."""
 
     name: str = "recipe"
     description: str = ""
@@ -265,11 +274,7 @@ def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
     try:
         return Recipe.model_validate({"name": name, **data})
     except ValidationError as faults:
-        reasons = "; ".join(
-            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + _plain(e["msg"])
-            for e in faults.errors()
-        )
-        raise TerrainError(f"recipe {name!r}: {reasons}") from faults
+        raise TerrainError(f"recipe {name!r}: {validation_faults(faults)}") from faults
 
 
 def read_recipe(path: str | Path) -> Recipe:
@@ -284,10 +289,6 @@ def read_recipe(path: str | Path) -> Recipe:
     except (OSError, UnicodeDecodeError) as fault:
         raise TerrainError(f"{file}: cannot read the recipe: {fault}") from fault
     return parse_recipe(text, name=file.stem)
-
-
-def _plain(message: str) -> str:
-    return message.removeprefix("Value error, ")
 
 
 def generate(recipe: Recipe, seed: int | None = None) -> Terrain:
@@ -309,19 +310,13 @@ def generate(recipe: Recipe, seed: int | None = None) -> Terrain:
     for place in recipe.clearings:
         ground = _blended(ground, grid, place)
     z = ground + _rock_relief(recipe, grid, seed)
-    z = np.round(z * _HEIGHT_STEPS_PER_M) / _HEIGHT_STEPS_PER_M
+    z = rounded(z)
     if recipe.unknown is not None:
         keep = np.zeros(grid.shape, np.bool_)
         for place in recipe.clearings:
             keep |= _distance(grid, place) < place.radius_m
-        holes = landforms.unknown_patches(
-            _rng(seed, _Stream.UNKNOWN),
-            grid,
-            fraction=recipe.unknown.fraction,
-            patch_m=recipe.unknown.patch_m,
-            keep=keep,
-        )
-        z[holes] = np.nan
+        rng = _rng(seed, _Stream.UNKNOWN)
+        z[landforms.unknown_patches(rng, grid, keep=keep, **recipe.unknown.model_dump())] = np.nan
 
     half = 0.5 * recipe.resolution_m
     return Terrain(
@@ -332,6 +327,11 @@ def generate(recipe: Recipe, seed: int | None = None) -> Terrain:
         start_m=(recipe.start.x_m, recipe.start.y_m) if recipe.start else None,
         goal_m=(recipe.goal.x_m, recipe.goal.y_m) if recipe.goal else None,
     )
+
+
+def rounded(z: FloatArray) -> FloatArray:
+    """Heights [m] to 1/16384 m."""
+    return np.asarray(np.round(z * 16384.0) / 16384.0)
 
 
 def _rng(seed: int, stream: _Stream, *item: int) -> np.random.Generator:
@@ -358,9 +358,8 @@ def _ground(recipe: Recipe, grid: Grid, seed: int) -> FloatArray:
         )
     if recipe.craters is not None:
         rng = _rng(seed, _Stream.CRATERS)
-        craters = [
-            Crater(c.x_m, c.y_m, c.diameter_m, c.depth_ratio) for c in recipe.craters.placed
-        ] + landforms.sample_craters(
+        craters = [Crater(**placed.model_dump()) for placed in recipe.craters.placed]
+        craters += landforms.sample_craters(
             rng,
             grid,
             per_km2=recipe.craters.per_km2,
@@ -369,59 +368,33 @@ def _ground(recipe: Recipe, grid: Grid, seed: int) -> FloatArray:
         )
         ground += landforms.crater_relief(rng, grid, craters)
     for i, ripple in enumerate(recipe.ripples):
-        rng = _rng(seed, _Stream.RIPPLES, i)
-        ground += landforms.ripples(
-            rng,
-            grid,
-            height_m=ripple.height_m,
-            wavelength_m=ripple.wavelength_m,
-            direction_rad=_angle(ripple.direction_deg, rng),
-            cover=ripple.cover,
-            patch_m=ripple.patch_m,
-        )
+        ground += _directed(landforms.ripples, ripple, grid, _rng(seed, _Stream.RIPPLES, i))
     for i, scarp in enumerate(recipe.scarps):
         for j in range(scarp.number):
-            rng = _rng(seed, _Stream.SCARPS, i, j)
-            ground += landforms.scarp(
-                rng,
-                grid,
-                height_m=scarp.height_m,
-                width_m=scarp.width_m,
-                length_m=scarp.length_m,
-                back_m=scarp.back_m,
-                direction_rad=_angle(scarp.direction_deg, rng),
-            )
+            ground += _directed(landforms.scarp, scarp, grid, _rng(seed, _Stream.SCARPS, i, j))
     for i, ditch in enumerate(recipe.ditches):
         for j in range(ditch.number):
-            rng = _rng(seed, _Stream.DITCHES, i, j)
-            ground += landforms.ditch(
-                rng,
-                grid,
-                depth_m=ditch.depth_m,
-                width_m=ditch.width_m,
-                length_m=ditch.length_m,
-                direction_rad=_angle(ditch.direction_deg, rng),
-            )
+            ground += _directed(landforms.ditch, ditch, grid, _rng(seed, _Stream.DITCHES, i, j))
     return ground
+
+
+def _directed(
+    landform: Callable[..., FloatArray],
+    settings: Ripples | Scarps | Ditches,
+    grid: Grid,
+    rng: np.random.Generator,
+) -> FloatArray:
+    direction_rad = _angle(settings.direction_deg, rng)
+    sizes = settings.model_dump(exclude={"number", "direction_deg"})
+    return landform(rng, grid, direction_rad=direction_rad, **sizes)
 
 
 def _rock_relief(recipe: Recipe, grid: Grid, seed: int) -> FloatArray:
     if recipe.rocks is None:
         return np.zeros(grid.shape)
-    field = rocks.scatter(
-        _rng(seed, _Stream.ROCKS),
-        k=recipe.rocks.cfa,
-        size_m=grid.size_m,
-        d_min_m=recipe.rocks.d_min_m,
-        d_max_m=recipe.rocks.d_max_m,
-        height_ratio=recipe.rocks.height_ratio,
-        elongation_max=recipe.rocks.elongation_max,
-        burial_max=recipe.rocks.burial_max,
-    )
-    long_axis = 0.5 * field.diameter_m * np.sqrt(field.elongation)
+    field = recipe.rocks.scattered(_rng(seed, _Stream.ROCKS), grid.size_m)
     for place in recipe.clearings:
-        away = np.hypot(field.x_m - place.x_m, field.y_m - place.y_m) - long_axis
-        long_axis, field = long_axis[away > place.radius_m], field.where(away > place.radius_m)
+        field = field.clear_of(place.x_m, place.y_m, place.radius_m)
     return rocks.relief_of(field, grid.shape, grid.resolution_m)
 
 
@@ -431,7 +404,7 @@ def _distance(grid: Grid, place: Clearing) -> FloatArray:
 
 
 def _blended(ground: FloatArray, grid: Grid, place: Clearing) -> FloatArray:
-    """Ground turned into its own least-squares plane within 0.8 radii, fading out at 1.4 radii.
+    """Ground replaced by its least-squares plane within 0.8 radii, fading out at 1.4 radii.
 
     A plane, not a level: a rover that starts on a slope should stand on that slope.
     """
@@ -458,10 +431,10 @@ def parse_class(text: str) -> tuple[float, float] | None:
 
 
 def class_name(slope_deg: float, cfa: float) -> str:
-    """The one name of a class, "10/.07": of `10/.10`, `10/0.1` and `10.0/.100` the first.
+    """The canonical name of a class: "10/.10" for `10/.10`, `10/0.1` and `10.0/.100`.
 
-    Seeds and records go by names, so a ground must not have two. The slope is as short as it can
-    be; the cover has at least two digits and no zero before the point.
+    Seeds and records go by names, so a terrain must have one only. The slope is written as short as
+    possible, the cover with at least two digits and no zero before the point.
     """
     slope = np.format_float_positional(slope_deg, trim="-")
     return f"{slope}/{cover_text(cfa)}"
@@ -475,8 +448,8 @@ def cover_text(cfa: float) -> str:
 def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
     """The campaign class of a slope and a rock abundance.
 
-    A 52 m map at 0.1 m; 36 m from start to goal, placed alike about the centre along x; the slope
-    rises in a direction drawn anew for each seed, so traverses climb, descend and cross it alike.
+    A 52 m map at 0.1 m; start and goal lie 36 m apart along x, symmetric about the centre. The
+    slope's direction is drawn for each seed, so traverses climb, descend and cross it.
 
     Raises:
         TerrainError: slope above 45 deg or cfa above 0.3.
@@ -493,8 +466,8 @@ def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
             goal=Clearing(x_m=44.0, y_m=26.0, radius_m=2.5),
         )
     except ValidationError as faults:
-        reason = "; ".join(f"{e['loc'][-1]}: {e['msg']}" for e in faults.errors())
-        raise TerrainError(f"no class {class_name(slope_deg, cfa)}: {reason}") from faults
+        name = class_name(slope_deg, cfa)
+        raise TerrainError(f"no class {name}: {validation_faults(faults)}") from faults
 
 
 def benchmark_class(slope_deg: float, cfa: float, seed: int) -> Terrain:

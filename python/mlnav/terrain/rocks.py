@@ -91,6 +91,18 @@ class RockField:
         """The rocks with ``keep`` set."""
         return RockField(**{name: values[keep] for name, values in vars(self).items()})
 
+    def clear_of(
+        self, x: float, y: float, radius_m: float, origin_m: tuple[float, float] = (0.0, 0.0)
+    ) -> RockField:
+        """The rocks outside a disc about (x, y) [m], where the field begins at ``origin_m``."""
+        away_m = np.hypot(self.x_m + origin_m[0] - x, self.y_m + origin_m[1] - y)
+        return self.where(away_m - self.half_length_m > radius_m)
+
+    @property
+    def half_length_m(self) -> FloatArray:
+        """Half of the long axis, (n,)."""
+        return np.asarray(0.5 * self.diameter_m * np.sqrt(self.elongation))
+
 
 def scatter(
     rng: np.random.Generator,
@@ -136,8 +148,7 @@ def relief_of(rocks: RockField, shape: tuple[int, int], resolution_m: float) -> 
     one window size, as a loop over thousands of small rocks would take most of the time.
     """
     relief = np.zeros(shape)
-    long_axis = 0.5 * rocks.diameter_m * np.sqrt(rocks.elongation)
-    reach = np.ceil(long_axis / resolution_m).astype(np.intp)
+    reach = np.ceil(rocks.half_length_m / resolution_m).astype(np.intp)
     for r in np.unique(reach):
         _stamp(relief, rocks.where(reach == r), int(r), resolution_m)
     return relief

@@ -1,4 +1,4 @@
-"""The terrain every other part works on: one height grid with its frame.
+"""A terrain: one height grid with its frame.
 
 World frame: x east, y north, z up, metres. Heights are row-major ``z[iy, ix]``; cell (0, 0) has the
 smallest x and y and ``origin_m`` is its centre. A cell owns the half-open square of half a cell
@@ -24,10 +24,10 @@ HeightArray = NDArray[np.float32]
 Point = tuple[float, float]
 
 MAX_ABS_HEIGHT_M = 1e5
-"""Local heights beyond this are no ground on any planet: they are fill values or wrong units."""
+"""Local heights beyond this are fill values or in wrong units."""
 
 _BOUND_TOLERANCE_CELLS = 1e-6
-"""Crop bounds this close to a cell centre mean that centre (0.1 * 3 is not 0.3 in binary)."""
+"""Crop bounds this close to a cell centre are taken as that centre (0.1 * 3 is not 0.3)."""
 
 
 class TerrainError(ValueError):
@@ -120,16 +120,11 @@ class Terrain:
     def contains(self, x: Any, y: Any) -> Any:
         """Whether points (x, y) [m] lie on the map: bool, or a bool array of the common shape.
 
-        Decided by the rule of ``cell``, so that the two never disagree. NaN and infinity do not.
+        Follows the rule of ``cell``. NaN and infinity are off the map.
         """
-        u, v = self._fractional(x, y)
+        ix, iy = (np.floor(at + 0.5) for at in self._fractional(x, y))
         ny, nx = self.shape
-        inside = (
-            (np.floor(u + 0.5) >= 0)
-            & (np.floor(u + 0.5) < nx)
-            & (np.floor(v + 0.5) >= 0)
-            & (np.floor(v + 0.5) < ny)
-        )
+        inside = (ix >= 0) & (ix < nx) & (iy >= 0) & (iy < ny)
         return inside if inside.ndim else bool(inside)
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
@@ -198,11 +193,12 @@ class Terrain:
             start_m=None,
             goal_m=None,
         )
+        return bare.with_ends(self.start_m, self.goal_m)
 
-        def kept(point: Point | None) -> Point | None:
-            return point if point is not None and bare.contains(*point) else None
-
-        return replace(bare, start_m=kept(self.start_m), goal_m=kept(self.goal_m))
+    def with_ends(self, start_m: Point | None, goal_m: Point | None) -> Terrain:
+        """The map with suggested start and goal (x, y) [m]; points off the map are dropped."""
+        start_m, goal_m = (p if p and self.contains(*p) else None for p in (start_m, goal_m))
+        return replace(self, start_m=start_m, goal_m=goal_m)
 
     def with_heights(self, z: ArrayLike) -> Terrain:
         """The same map with other heights [m] of the same shape.
