@@ -128,7 +128,7 @@ def test_charts_are_drawn(visits: dict[str, Visit]) -> None:
     charts = page.locator(".chart")
     names = [charts.nth(i).get_attribute("id") for i in range(charts.count())]
     assert names[:4] == ["chart-unsafe", "chart-success", "chart-ratio", "chart-detour"]
-    assert {"chart-ratio-map-1", "chart-effort", "chart-reliability", "chart-time"} <= set(names)
+    assert {"chart-ratio-map-0", "chart-effort", "chart-reliability", "chart-time"} <= set(names)
     width = page.viewport_size["width"]
     for i in range(charts.count()):
         box = charts.nth(i).bounding_box()

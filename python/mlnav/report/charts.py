@@ -444,6 +444,7 @@ def maps_of(analysis: Analysis) -> list[Chart]:
              " over slope and rock cover.",
              analysis, name, ratio, {"colorscale": _RATIO_SCALE, "zmin": -3.0, "zmax": 3.0})
         for i, name in enumerate(analysis.others)
+        if any(b.against[name].metrics["evaluations"].estimate.value for b in analysis.terrains)
     ]  # fmt: skip
 
 
