@@ -200,7 +200,7 @@ bool VerifiedChecker::bound_motion(Work* work, Reach* reach) const noexcept {
          half_rocker + half[side == 0 ? kBogieLeft : kBogieRight], &balls.sin_bogie[side],
          &balls.cos_bogie[side]);
   }
-  place_axles(model_.geometry, work->steering, balls, &work->box);
+  place_axles<true>(model_.geometry, work->steering, balls, &work->box);
   for (int i = 0; i < kN; ++i) {
     if (!(magnitude(work->box.sin_lean[i]) < kSteepestSinLean)) return false;
     double forward = 0.0;
@@ -224,7 +224,7 @@ bool VerifiedChecker::bound_motion(Work* work, Reach* reach) const noexcept {
 bool VerifiedChecker::linearize(Work* work) const noexcept {
   ++work->report.inner_steps;
   Axles<double> axles;
-  place_axles(model_.geometry, work->steering, work->turns, &axles);
+  place_axles<true>(model_.geometry, work->steering, work->turns, &axles);
   work->place(axles);
   double gap[kN], spread[kN], jacobian[kN][kN];
   for (int i = 0; i < kN; ++i) {
@@ -456,7 +456,7 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
     double relief = 0.0;
     set_angles(work);
     Axles<double> axles;
-    place_axles(g, work->steering, work->turns, &axles);
+    place_axles<true>(g, work->steering, work->turns, &axles);
     work->place(axles);
     if (!bound_motion(work, &work->reach)) {
       work->reasons |= kNotCertified;

@@ -43,7 +43,7 @@ struct Axles {
 };
 
 // The same links as detail::side_axles (kinematics.hpp), with their derivatives.
-template <typename T>
+template <bool kDerivatives, typename T>
 void place_axles(const RoverGeometry& g, const SinCos steering[kN], const Turns<T>& t,
                  Axles<T>* out) noexcept {
   const double r = g.wheel_radius_m;
@@ -83,6 +83,13 @@ void place_axles(const RoverGeometry& g, const SinCos steering[kN], const Turns<
       out->up[w] = z * t.cos_roll + y * t.sin_roll;
       out->forward[w] = x;
       out->left[w] = y * t.cos_roll - z * t.sin_roll;
+      // sin_lean, differentiated by roll and by the link's angle; asin' = 1 / cos. The foot is beside the
+      // axle by radius times sin_lean.
+      const T sin_link = i == 0 ? t.sin_rocker[side] : t.sin_bogie[side];
+      const T cos_link = i == 0 ? t.cos_rocker[side] : t.cos_bogie[side];
+      const SinCos& steered = steering[w];
+      out->sin_lean[w] = sin_lean(steered, t.sin_roll, t.cos_roll, sin_link);
+      if constexpr (!kDerivatives) continue;
       for (int q = 0; q < kN; ++q) {
         out->d_up[w][q] = out->d_forward[w][q] = out->d_left[w][q] = out->d_lean[w][q] = zero;
       }
@@ -99,12 +106,6 @@ void place_axles(const RoverGeometry& g, const SinCos steering[kN], const Turns<
       out->d_forward[w][own_bogie] = -bogie_z[i];
       out->d_left[w][own_bogie] = -(bogie_x[i] * t.sin_roll);
       out->d_up[w][kHeight] = one;
-      // sin_lean, differentiated by roll and by the link's angle; asin' = 1 / cos. The foot is beside the
-      // axle by radius times sin_lean.
-      const T sin_link = i == 0 ? t.sin_rocker[side] : t.sin_bogie[side];
-      const T cos_link = i == 0 ? t.cos_rocker[side] : t.cos_bogie[side];
-      const SinCos& steered = steering[w];
-      out->sin_lean[w] = sin_lean(steered, t.sin_roll, t.cos_roll, sin_link);
       const T per_cos = secant_of_sine(out->sin_lean[w]);
       const auto leans = [&](int q, T by_state) {
         out->d_lean[w][q] = by_state * per_cos;

@@ -1,0 +1,85 @@
+// Bounds of the wheel-height field H over all that a wheel can be over while the rover moves: places, headings
+// and leans. For proofs about stretches of motion (docs/verified_ace.md).
+#pragma once
+
+#include "mlnav/ground/wheel_height.hpp"
+
+namespace mlnav {
+
+// A linear trend of H in the place of a wheel's foot and in its lean. Bounds are of H less the trend:
+//
+//   H(foot P, heading, lean) - slope . (P - foot) - slope_lean (lean - lean_rad).
+//
+// Any trend gives valid bounds; one close to the ground gives narrow ones.
+struct WheelTrend {
+  Point2 foot;
+  double lean_rad = 0.0;
+  double slope_x = 0.0;  // rise over run, world axes
+  double slope_y = 0.0;
+  double slope_lean_m = 0.0;  // rise per radian
+};
+
+// All feet of a rectangle, with all headings and leans of two intervals. The foot is the lowest point of the
+// wheel's middle, r sin(lean) to the left of the axle's.
+struct WheelRegion {
+  Point2 foot;              // centre of the rectangle
+  SinCos along;             // direction of its first side
+  double half_along_m = 0.0;
+  double half_across_m = 0.0;
+  SinCos heading;           // of the wheel, the middle of the interval
+  double half_heading_rad = 0.0;
+  SinCos lean;
+  double lean_rad = 0.0;
+  double half_lean_rad = 0.0;
+};
+
+struct WheelTrackBounds {
+  Status status = Status::kOk;  // kOk, kUnknownGround: anywhere in the region
+  double lo_m = 0.0;
+  double hi_m = 0.0;
+};
+
+// The ground about the track of one wheel, detrended, prepared once for the regions along it.
+class WheelPatch {
+ public:
+  // Feet within [lo, hi] can be asked about, in regions in which no sample moves more than `wide_m` along
+  // either axis of the map. kOutsideMap: ground beyond the map would be needed. kConfigBad: the patch has no room
+  // for so much ground.
+  Status fill(const GridView& grid, const WheelFootprint& footprint, const WheelTrend& trend,
+              Point2 lo, Point2 hi, double wide_m) noexcept;
+
+  // Bounds of H less the trend, over the region.
+  WheelTrackBounds bound(const WheelRegion& region) const noexcept;
+
+  // Largest height span of the ground under the footprint at any pose of the region, bounded from above; a
+  // bound of at most `enough_m` may be coarse. +inf over unknown ground.
+  double relief_bound_m(const WheelRegion& region, double enough_m) const noexcept;
+
+  bool holds(Point2 lo, Point2 hi, double wide_m) const noexcept;
+
+ private:
+  static constexpr int kSide = 30;
+  // Range of the gradient over a block of cells, rise per cell: middle and half-width.
+  struct Gradient {
+    float x, spread_x, y, spread_y;
+  };
+  struct Layout;
+  float z(int ix, int iy) const noexcept { return z_[iy * kSide + ix]; }
+  bool known(double x, double y, double wide_x, double wide_y) const noexcept;
+
+  const WheelFootprint* footprint_ = nullptr;
+  WheelTrend trend_;
+  double origin_x_m_ = 0.0, origin_y_m_ = 0.0;  // of cell (0, 0)
+  double resolution_m_ = 0.0;
+  double datum_m_ = 0.0;
+  int nx_ = 0, ny_ = 0;
+  int block_ = 0;  // cells along a side of a block
+  bool any_unknown_ = false;
+  float highest_ = 0.0F;  // above datum and trend
+  Point2 lo_, hi_;
+  double wide_m_ = 0.0;
+  float z_[kSide * kSide];
+  Gradient gradient_[kSide * kSide];  // of the block whose first cell is (ix, iy)
+};
+
+}  // namespace mlnav

@@ -1,0 +1,44 @@
+// A stretch of motion: what a checker is asked about. A pose is the shortest.
+#pragma once
+
+#include "mlnav/rover/arc.hpp"
+#include "mlnav/types.hpp"
+
+namespace mlnav {
+
+// The rover moves from `begin` with its wheels steered as `begin` says: along the arc of that curvature for
+// `extent` metres (negative: backwards), or, with an infinite curvature, turning in place through `extent`
+// radians. With `extent` 0 it stands there: a pose.
+//
+// A sweep that re-steers is at a standstill: each wheel turns from its angle for the curvature
+// `steered_from_per_m` straight to the one for `begin`, all in the same time.
+struct Sweep {
+  Stance begin;
+  double extent = 0.0;
+  bool resteers = false;
+  double steered_from_per_m = 0.0;
+
+  Sweep() = default;
+  explicit Sweep(const Stance& stance) noexcept : begin(stance) {}
+  Sweep(const Stance& from, double how_far) noexcept : begin(from), extent(how_far) {}
+  static Sweep resteer(const Stance& to, double from_per_m) noexcept {
+    Sweep sweep(to);
+    sweep.resteers = true;
+    sweep.steered_from_per_m = from_per_m;
+    return sweep;
+  }
+
+  bool turns() const noexcept;            // in place
+  bool is_pose() const noexcept { return extent == 0.0 && !resteers; }
+  Pose2 pose_at(double fraction) const noexcept;  // 0: its beginning, 1: its end
+  Stance end() const noexcept { return Stance(pose_at(1.0), begin.curvature_per_m); }
+};
+
+// How far the rover may be from where it should be, to either side, all along a sweep.
+struct Tube {
+  double along_m = 0.0;
+  double across_m = 0.0;
+  double heading_rad = 0.0;
+};
+
+}  // namespace mlnav

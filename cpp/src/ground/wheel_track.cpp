@@ -1,0 +1,446 @@
+#include "mlnav/ground/wheel_track.hpp"
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+namespace mlnav {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Heights are kept as float32 above datum and trend, at most kMostRise_m: they are off by less than 5e-7 m. The
+// rest covers float64 rounding, of places too (docs/verified_ace.md).
+constexpr double kMostRise_m = 8.0;
+constexpr double kStored_m = 6e-7;
+
+double larger(double a, double b) noexcept { return a > b ? a : b; }
+double smaller(double a, double b) noexcept { return a < b ? a : b; }
+int floor_of(double x) noexcept { return static_cast<int>(x + 1024.0) - 1024; }
+
+// No point of the wheel's lower half is farther than this from its foot or from the middle of its axle.
+double size_m(const WheelFootprint& f) noexcept {
+  const double v = f.v_m[f.across - 1];
+  return std::sqrt(f.radius_m * f.radius_m + v * v);
+}
+
+}  // namespace
+
+Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
+                        const WheelTrend& trend, Point2 lo, Point2 hi, double wide_m) noexcept {
+  footprint_ = &footprint;
+  trend_ = trend;
+  lo_ = lo;
+  hi_ = hi;
+  wide_m_ = wide_m;
+  resolution_m_ = grid.resolution_m;
+  const double per_m = 1.0 / grid.resolution_m;
+  const double size = size_m(footprint) + wide_m;
+  const double x0 = (lo.x_m - grid.origin_x_m - size) * per_m;
+  const double y0 = (lo.y_m - grid.origin_y_m - size) * per_m;
+  const double x1 = (hi.x_m - grid.origin_x_m + size) * per_m;
+  const double y1 = (hi.y_m - grid.origin_y_m + size) * per_m;
+  block_ = static_cast<int>(2.0 * wide_m * per_m) + 2;
+  // Also rejects NaN. The rim of the map is left out: its outermost half cell has no cells beyond.
+  if (!(x0 >= 0.0 && y0 >= 0.0 && x1 + block_ < grid.nx - 1 && y1 + block_ < grid.ny - 1)) {
+    return Status::kOutsideMap;
+  }
+  const int cell_x = static_cast<int>(x0);
+  const int cell_y = static_cast<int>(y0);
+  nx_ = static_cast<int>(x1) + block_ + 2 - cell_x;
+  ny_ = static_cast<int>(y1) + block_ + 2 - cell_y;
+  if (nx_ > kSide || ny_ > kSide) return Status::kConfigBad;
+  origin_x_m_ = grid.center_x_m(cell_x);
+  origin_y_m_ = grid.center_y_m(cell_y);
+  // Any height near by serves as the datum.
+  const double middle_x = (trend.foot.x_m - grid.origin_x_m) * per_m;
+  const double middle_y = (trend.foot.y_m - grid.origin_y_m) * per_m;
+  datum_m_ = 0.0;
+  if (middle_x >= 0.0 && middle_y >= 0.0 && middle_x < grid.nx && middle_y < grid.ny) {
+    const float z = grid.at(static_cast<int>(middle_x), static_cast<int>(middle_y));
+    if (z == z) datum_m_ = static_cast<double>(z);
+  }
+  any_unknown_ = false;
+  bool high = false;
+  float highest = -std::numeric_limits<float>::infinity();
+  for (int iy = 0; iy < ny_; ++iy) {
+    const float* const from = grid.z + static_cast<std::ptrdiff_t>(cell_y + iy) * grid.nx + cell_x;
+    float* const to = z_ + iy * kSide;
+    const double row = datum_m_ + trend.slope_y * (origin_y_m_ + iy * resolution_m_ - trend.foot.y_m) +
+                       trend.slope_x * (origin_x_m_ - trend.foot.x_m);
+    const double step = trend.slope_x * resolution_m_;
+    for (int ix = 0; ix < nx_; ++ix) {
+      const double z = static_cast<double>(from[ix]) - (row + step * ix);
+      high |= std::fabs(z) > kMostRise_m;
+      const float stored = static_cast<float>(z);
+      any_unknown_ |= stored != stored;
+      highest = stored > highest ? stored : highest;
+      to[ix] = stored;
+    }
+  }
+  if (high) return Status::kConfigBad;
+  highest_ = highest;
+
+  // Extremes of the slopes over blocks, along x first, then along y. Slopes by unknown cells count as none.
+  struct Slopes {
+    float x_lo, x_hi, y_lo, y_hi;
+  };
+  constexpr float kFar = std::numeric_limits<float>::infinity();
+  Slopes rows[kSide * kSide];
+  for (int iy = 0; iy < ny_; ++iy) {
+    const float* const a = z_ + iy * kSide;
+    const float* const b = iy + 1 < ny_ ? a + kSide : a;
+    for (int ix = 0; ix + block_ < nx_; ++ix) {
+      Slopes r{kFar, -kFar, kFar, -kFar};
+      for (int k = 0; k < block_; ++k) {
+        const float dx = a[ix + k + 1] - a[ix + k];
+        r.x_lo = dx < r.x_lo ? dx : r.x_lo;
+        r.x_hi = dx > r.x_hi ? dx : r.x_hi;
+      }
+      for (int k = 0; k <= block_; ++k) {
+        const float dy = b[ix + k] - a[ix + k];
+        r.y_lo = dy < r.y_lo ? dy : r.y_lo;
+        r.y_hi = dy > r.y_hi ? dy : r.y_hi;
+      }
+      rows[iy * kSide + ix] = r;
+    }
+  }
+  for (int iy = 0; iy + block_ < ny_; ++iy) {
+    for (int ix = 0; ix + block_ < nx_; ++ix) {
+      Slopes r = rows[iy * kSide + ix];
+      for (int k = 1; k <= block_; ++k) {
+        const Slopes& o = rows[(iy + k) * kSide + ix];
+        r.x_lo = o.x_lo < r.x_lo ? o.x_lo : r.x_lo;
+        r.x_hi = o.x_hi > r.x_hi ? o.x_hi : r.x_hi;
+        if (k == block_) continue;
+        r.y_lo = o.y_lo < r.y_lo ? o.y_lo : r.y_lo;
+        r.y_hi = o.y_hi > r.y_hi ? o.y_hi : r.y_hi;
+      }
+      // Half-widths are rounded up.
+      gradient_[iy * kSide + ix] = {0.5F * (r.x_lo + r.x_hi), 0.500001F * (r.x_hi - r.x_lo) + 2e-6F,
+                                    0.5F * (r.y_lo + r.y_hi), 0.500001F * (r.y_hi - r.y_lo) + 2e-6F};
+    }
+  }
+  return Status::kOk;
+}
+
+bool WheelPatch::holds(Point2 lo, Point2 hi, double wide_m) const noexcept {
+  return lo.x_m >= lo_.x_m && lo.y_m >= lo_.y_m && hi.x_m <= hi_.x_m && hi.y_m <= hi_.y_m &&
+         wide_m <= wide_m_;
+}
+
+// Whether every cell that a sample at (x, y) can read is known.
+bool WheelPatch::known(double x, double y, double wide_x, double wide_y) const noexcept {
+  float all = 0.0F;
+  for (int iy = floor_of(y - wide_y); iy <= floor_of(y + wide_y) + 1; ++iy) {
+    for (int ix = floor_of(x - wide_x); ix <= floor_of(x + wide_x) + 1; ++ix) all += z(ix, iy);
+  }
+  return all == all;
+}
+
+// The samples of a region, in cells of the patch. For a sample (u, v) at s below the axle (wheel_range.cpp has
+// the derivation), relative to the foot: at (u, w) along and across, w = v cos(lean) - (r - s) sin(lean), which
+// changes with the lean at `rate`, while the rim rises at `climb`. No second derivative of its place by heading and
+// lean exceeds size (d heading + d lean)^2.
+struct WheelPatch::Layout {
+  double per_m;
+  double foot_x, foot_y;    // cells
+  double head_x, head_y;    // unit vectors: along the wheel, and to its left
+  double left_x, left_y;
+  double half_x, half_y;    // of the rectangle of feet, its extent along the axes, m
+  double second_m;
+
+  Layout(const WheelPatch& patch, const WheelRegion& at) noexcept {
+    per_m = 1.0 / patch.resolution_m_;
+    foot_x = (at.foot.x_m - patch.origin_x_m_) * per_m;
+    foot_y = (at.foot.y_m - patch.origin_y_m_) * per_m;
+    head_x = at.heading.cos;
+    head_y = at.heading.sin;
+    left_x = -at.heading.sin;
+    left_y = at.heading.cos;
+    half_x = std::fabs(at.along.cos) * at.half_along_m + std::fabs(at.along.sin) * at.half_across_m;
+    half_y = std::fabs(at.along.sin) * at.half_along_m + std::fabs(at.along.cos) * at.half_across_m;
+    const double turn = at.half_heading_rad + at.half_lean_rad;
+    second_m = 0.5 * size_m(*patch.footprint_) * turn * turn;
+  }
+};
+
+WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
+  const WheelFootprint& f = *footprint_;
+  const Layout lay(*this, at);
+  const double r = f.radius_m;
+  const double g_head = trend_.slope_x * lay.head_x + trend_.slope_y * lay.head_y;
+  const double g_left = trend_.slope_x * lay.left_x + trend_.slope_y * lay.left_y;
+  const double half_lean = at.half_lean_rad;
+  const double half_turn = at.half_heading_rad;
+  const double second = lay.second_m;
+  const double ca = at.along.cos, sa = at.along.sin;
+  const double abs_ca = std::fabs(ca), abs_sa = std::fabs(sa);
+  const double abs_left_x = std::fabs(lay.left_x), abs_left_y = std::fabs(lay.left_y);
+  const int middle = f.along / 2;
+  const int across = f.across;
+
+  struct Row {
+    double x, y;     // of its middle, cells
+    double rim;      // at v = 0, with the trend over the offset from the foot
+    double most;     // no sample of the row rises above this, over the region
+    double rate;     // at v = 0
+    double above;    // (r - s)
+  };
+  Row rows[WheelFootprint::kMaxAlong];
+  double value[WheelFootprint::kMaxAlong][WheelFootprint::kMaxAcross];
+  bool filled[WheelFootprint::kMaxAlong];
+  const double v_x = lay.left_x * at.lean.cos * lay.per_m;
+  const double v_y = lay.left_y * at.lean.cos * lay.per_m;
+  const double v_rim = g_left * at.lean.cos - at.lean.sin;
+  const double v_most = f.v_m[across - 1];
+  const auto height = [&](double x, double y) {
+    const int ix = static_cast<int>(x);
+    const int iy = static_cast<int>(y);
+    const float* const p = z_ + iy * kSide + ix;
+    const double tx = x - ix;
+    const double ty = y - iy;
+    const double z00 = static_cast<double>(p[0]);
+    const double z01 = static_cast<double>(p[kSide]);
+    const double low = z00 + tx * (static_cast<double>(p[1]) - z00);
+    const double high = z01 + tx * (static_cast<double>(p[kSide + 1]) - z01);
+    return low + ty * (high - low);
+  };
+  const auto look = [&](int i) {
+    const Row& row = rows[i];
+    for (int j = 0; j < across; ++j) {
+      const double v = f.v_m[j];
+      value[i][j] = height(row.x + v * v_x, row.y + v * v_y) + row.rim + v * v_rim;
+    }
+    filled[i] = true;
+  };
+
+  // 1. The sample that carries the wheel at the centre, among rows from the axle outwards.
+  double best = -kInfinity;
+  int best_i = middle, best_j = 0;
+  for (int k = 0; k < f.along; ++k) {
+    const int i = middle + (k % 2 == 0 ? -(k / 2) : (k + 1) / 2);
+    Row& row = rows[i];
+    const double u = f.u_m[i];
+    row.above = r - f.drop_m[i];
+    const double w = -row.above * at.lean.sin;
+    row.x = lay.foot_x + (u * lay.head_x + w * lay.left_x) * lay.per_m;
+    row.y = lay.foot_y + (u * lay.head_y + w * lay.left_y) * lay.per_m;
+    row.rim = g_head * u + g_left * w + f.drop_m[i] * at.lean.cos - r;
+    row.rate = -row.above * at.lean.cos;
+    // The trend moves the rim with heading and lean, the ground over the trend is nowhere above highest_.
+    const double climb = std::fabs(g_left * row.rate - f.drop_m[i] * at.lean.sin - trend_.slope_lean_m) +
+                         v_most * std::fabs(g_left * at.lean.sin + at.lean.cos);
+    row.most = static_cast<double>(highest_) + row.rim + v_most * std::fabs(v_rim) +
+               (std::fabs(g_left) * std::fabs(u) + std::fabs(g_head) * (std::fabs(w) + v_most)) * half_turn +
+               climb * half_lean + (std::fabs(g_head) + std::fabs(g_left) + 1.0) * second;
+    filled[i] = false;
+    if (!any_unknown_ && row.most <= best) continue;
+    look(i);
+    for (int j = 0; j < across; ++j) {
+      if (value[i][j] > best) {
+        best = value[i][j];
+        best_i = i;
+        best_j = j;
+      }
+    }
+  }
+
+  // 2. Each sample's range over the region.
+  double lo = -kInfinity, hi = -kInfinity;
+  bool unknown = false;
+  const bool tight = true;
+  const auto widen = [&](int i, int j) {
+    const Row& row = rows[i];
+    const double v = f.v_m[j];
+    const double u = f.u_m[i];
+    const double w = v * at.lean.cos - row.above * at.lean.sin;
+    const double rate = row.rate - v * at.lean.sin;
+    const double climb = -v * at.lean.cos - f.drop_m[i] * at.lean.sin;
+    // By heading the sample moves at (turn_x, turn_y) m/rad.
+    const double turn_x = u * lay.left_x - w * lay.head_x;
+    const double turn_y = u * lay.left_y - w * lay.head_y;
+    const double abs_rate = std::fabs(rate);
+    const double wide_x = (lay.half_x + std::fabs(turn_x) * half_turn + abs_left_x * abs_rate * half_lean +
+                           second) * lay.per_m;
+    const double wide_y = (lay.half_y + std::fabs(turn_y) * half_turn + abs_left_y * abs_rate * half_lean +
+                           second) * lay.per_m;
+    const double x = row.x + v * v_x;
+    const double y = row.y + v * v_y;
+    if (any_unknown_ && !known(x, y, wide_x, wide_y)) {
+      unknown = true;
+      return;
+    }
+    const int ix = static_cast<int>(x);
+    const int iy = static_cast<int>(y);
+    const double tx = x - ix;
+    const double ty = y - iy;
+    double sx, sy, qx, qy;  // gradient, rise over run
+    double c_lo = kInfinity, c_hi = -kInfinity;
+    bool corners = false;
+    if (tx >= wide_x && tx + wide_x <= 1.0 && ty >= wide_y && ty + wide_y <= 1.0) {
+      const float* const p = z_ + iy * kSide + ix;
+      const double z00 = static_cast<double>(p[0]);
+      const double low = static_cast<double>(p[1]) - z00;
+      const double side = static_cast<double>(p[kSide]) - z00;
+      const double bend = (static_cast<double>(p[kSide + 1]) - static_cast<double>(p[kSide])) - low;
+      sx = (low + ty * bend) * lay.per_m;
+      sy = (side + tx * bend) * lay.per_m;
+      qx = std::fabs(bend) * wide_y * lay.per_m;
+      qy = std::fabs(bend) * wide_x * lay.per_m;
+    } else if (!tight) {
+      const Gradient& g = gradient_[floor_of(y - wide_y) * kSide + floor_of(x - wide_x)];
+      sx = static_cast<double>(g.x) * lay.per_m;
+      sy = static_cast<double>(g.y) * lay.per_m;
+      qx = static_cast<double>(g.spread_x) * lay.per_m;
+      qy = static_cast<double>(g.spread_y) * lay.per_m;
+    } else {
+      double x_lo = kInfinity, x_hi = -kInfinity, y_lo = kInfinity, y_hi = -kInfinity;
+      const double x_a = x - wide_x, x_b = x + wide_x, y_a = y - wide_y, y_b = y + wide_y;
+      for (int cy = static_cast<int>(y_a); cy <= static_cast<int>(y_b); ++cy) {
+        const double ay = larger(y_a - cy, 0.0), by = smaller(y_b - cy, 1.0);
+        for (int cx = static_cast<int>(x_a); cx <= static_cast<int>(x_b); ++cx) {
+          const double ax = larger(x_a - cx, 0.0), bx = smaller(x_b - cx, 1.0);
+          const float* const p = z_ + cy * kSide + cx;
+          const double z00 = static_cast<double>(p[0]), z10 = static_cast<double>(p[1]);
+          const double z01 = static_cast<double>(p[kSide]), z11 = static_cast<double>(p[kSide + 1]);
+          const double low = z10 - z00, side = z01 - z00, bend = (z11 - z01) - low;
+          const double x1 = low + ay * bend, x2 = low + by * bend;
+          const double y1 = side + ax * bend, y2 = side + bx * bend;
+          x_lo = smaller(x_lo, smaller(x1, x2));
+          x_hi = larger(x_hi, larger(x1, x2));
+          y_lo = smaller(y_lo, smaller(y1, y2));
+          y_hi = larger(y_hi, larger(y1, y2));
+          for (const double sx_ : {ax, bx}) {
+            const double base = z00 + sx_ * low;
+            const double up = side + sx_ * bend;
+            for (const double sy_ : {ay, by}) {
+              const double z = base + sy_ * up;
+              c_lo = smaller(c_lo, z);
+              c_hi = larger(c_hi, z);
+            }
+          }
+        }
+      }
+      corners = true;
+      sx = 0.5 * (x_lo + x_hi) * lay.per_m;
+      sy = 0.5 * (y_lo + y_hi) * lay.per_m;
+      qx = 0.5 * (x_hi - x_lo) * lay.per_m;
+      qy = 0.5 * (y_hi - y_lo) * lay.per_m;
+    }
+    const double gx = sx + trend_.slope_x;
+    const double gy = sy + trend_.slope_y;
+    const double spread =
+        (std::fabs(sx * ca + sy * sa) + qx * abs_ca + qy * abs_sa) * at.half_along_m +
+        (std::fabs(sy * ca - sx * sa) + qy * abs_ca + qx * abs_sa) * at.half_across_m +
+        (std::fabs(gx * turn_x + gy * turn_y) + qx * std::fabs(turn_x) + qy * std::fabs(turn_y)) * half_turn +
+        (std::fabs((gx * lay.left_x + gy * lay.left_y) * rate + climb - trend_.slope_lean_m) +
+         (qx * abs_left_x + qy * abs_left_y) * abs_rate) * half_lean +
+        (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
+    double s_lo = value[i][j] - spread, s_hi = value[i][j] + spread;
+    if (corners) {
+      // The ground over the trend lies between its corners; the trend over the offset moves with heading and lean.
+      const double rim = row.rim + v * v_rim;
+      const double rest =
+          std::fabs(trend_.slope_x * turn_x + trend_.slope_y * turn_y) * half_turn +
+          std::fabs(g_left * rate + climb - trend_.slope_lean_m) * half_lean +
+          (std::fabs(trend_.slope_x) + std::fabs(trend_.slope_y) + 1.0) * second;
+      s_lo = larger(s_lo, c_lo + rim - rest);
+      s_hi = smaller(s_hi, c_hi + rim + rest);
+    }
+    lo = larger(s_lo, lo);
+    hi = larger(s_hi, hi);
+  };
+  widen(best_i, best_j);
+  for (int k = 0; k < f.along; ++k) {
+    const int i = middle + (k % 2 == 0 ? -(k / 2) : (k + 1) / 2);
+    if (!any_unknown_ && rows[i].most <= lo) continue;
+    if (!filled[i]) look(i);
+    for (int j = 0; j < across; ++j) {
+      if (i != best_i || j != best_j) widen(i, j);
+    }
+  }
+  if (unknown) return {Status::kUnknownGround, 0.0, 0.0};
+  const double base = datum_m_ - trend_.slope_lean_m * (at.lean_rad - trend_.lean_rad);
+  return {Status::kOk, base + lo - kStored_m, base + hi + kStored_m};
+}
+
+double WheelPatch::relief_bound_m(const WheelRegion& at, double enough_m) const noexcept {
+  const WheelFootprint& f = *footprint_;
+  const Layout lay(*this, at);
+  // Coarse: all cells that samples of the region can read.
+  const double v = f.v_m[f.across - 1];
+  const double u = f.u_m[f.along - 1];
+  const double w = v * at.lean.cos + f.radius_m * std::fabs(at.lean.sin) + f.radius_m * at.half_lean_rad;
+  const double turn = (u + w) * at.half_heading_rad + lay.second_m;
+  const double x_m = lay.half_x + u * std::fabs(lay.head_x) + w * std::fabs(lay.left_x) + turn;
+  const double y_m = lay.half_y + u * std::fabs(lay.head_y) + w * std::fabs(lay.left_y) + turn;
+  const int x0 = floor_of(lay.foot_x - x_m * lay.per_m), x1 = floor_of(lay.foot_x + x_m * lay.per_m) + 1;
+  const int y0 = floor_of(lay.foot_y - y_m * lay.per_m), y1 = floor_of(lay.foot_y + y_m * lay.per_m) + 1;
+  double lowest = kInfinity, highest = -kInfinity, all = 0.0;
+  for (int iy = y0 < 0 ? 0 : y0; iy <= y1 && iy < ny_; ++iy) {
+    double rise = trend_.slope_x * (origin_x_m_ + x0 * resolution_m_ - trend_.foot.x_m) +
+                  trend_.slope_y * (origin_y_m_ + iy * resolution_m_ - trend_.foot.y_m);
+    const double step = trend_.slope_x * resolution_m_;
+    if (x0 < 0) return kInfinity;
+    for (int ix = x0; ix <= x1 && ix < nx_; ++ix) {
+      const double z_m = static_cast<double>(z(ix, iy)) + rise;
+      rise += step;
+      all += z_m;
+      lowest = smaller(z_m, lowest);
+      highest = larger(z_m, highest);
+    }
+  }
+  if (all == all && highest - lowest + 2.0 * kStored_m <= enough_m) return highest - lowest + 2.0 * kStored_m;
+
+  lowest = kInfinity;
+  highest = -kInfinity;
+  const double ca = at.along.cos, sa = at.along.sin;
+  const double abs_ca = std::fabs(ca), abs_sa = std::fabs(sa);
+  for (int i = 0; i < f.along; ++i) {
+    const double above = f.radius_m - f.drop_m[i];
+    for (int j = 0; j < f.across; ++j) {
+      const double across = f.v_m[j] * at.lean.cos - above * at.lean.sin;
+      const double rate = std::fabs(f.v_m[j] * at.lean.sin + above * at.lean.cos);
+      const double o_x = f.u_m[i] * lay.head_x + across * lay.left_x;
+      const double o_y = f.u_m[i] * lay.head_y + across * lay.left_y;
+      const double x = lay.foot_x + o_x * lay.per_m;
+      const double y = lay.foot_y + o_y * lay.per_m;
+      const double wide_x = (lay.half_x + std::fabs(o_y) * at.half_heading_rad +
+                             std::fabs(lay.left_x) * rate * at.half_lean_rad + lay.second_m) * lay.per_m;
+      const double wide_y = (lay.half_y + std::fabs(o_x) * at.half_heading_rad +
+                             std::fabs(lay.left_y) * rate * at.half_lean_rad + lay.second_m) * lay.per_m;
+      if (any_unknown_ && !known(x, y, wide_x, wide_y)) return kInfinity;
+      // The ground over the trend is bilinear in each cell, so over the part of a cell that the sample can be over it
+      // has its extremes at that part's corners; so has the ground itself.
+      double s_lo = kInfinity, s_hi = -kInfinity;
+      for (int cy = floor_of(y - wide_y); cy <= floor_of(y + wide_y); ++cy) {
+        const double ay = larger(y - wide_y, cy) - cy, by = smaller(y + wide_y, cy + 1.0) - cy;
+        for (int cx = floor_of(x - wide_x); cx <= floor_of(x + wide_x); ++cx) {
+          const double ax = larger(x - wide_x, cx) - cx, bx = smaller(x + wide_x, cx + 1.0) - cx;
+          const double rise = trend_.slope_x * (origin_x_m_ + cx * resolution_m_ - trend_.foot.x_m) +
+                              trend_.slope_y * (origin_y_m_ + cy * resolution_m_ - trend_.foot.y_m);
+          const double gx = trend_.slope_x * resolution_m_, gy = trend_.slope_y * resolution_m_;
+          const double z00 = static_cast<double>(z(cx, cy)) + rise;
+          const double z10 = static_cast<double>(z(cx + 1, cy)) + rise + gx;
+          const double z01 = static_cast<double>(z(cx, cy + 1)) + rise + gy;
+          const double z11 = static_cast<double>(z(cx + 1, cy + 1)) + rise + gx + gy;
+          for (int corner = 0; corner < 4; ++corner) {
+            const double tx = (corner & 1) != 0 ? bx : ax;
+            const double ty = (corner & 2) != 0 ? by : ay;
+            const double low = z00 + tx * (z10 - z00);
+            const double height = low + ty * (z01 + tx * (z11 - z01) - low);
+            s_lo = smaller(height, s_lo);
+            s_hi = larger(height, s_hi);
+          }
+        }
+      }
+      // The slope of one cell says more where the sample stays in it and moves little.
+      lowest = smaller(s_lo, lowest);
+      highest = larger(s_hi, highest);
+    }
+  }
+  (void)ca; (void)sa; (void)abs_ca; (void)abs_sa;
+  return highest - lowest + 2.0 * kStored_m;
+}
+
+}  // namespace mlnav
