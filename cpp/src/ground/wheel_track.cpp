@@ -17,10 +17,10 @@ double larger(double a, double b) noexcept { return a > b ? a : b; }
 double smaller(double a, double b) noexcept { return a < b ? a : b; }
 int floor_of(double x) noexcept { return static_cast<int>(x + 1024.0) - 1024; }
 
-// No point of the wheel's lower half is farther than this from its foot or from the middle of its axle.
+// No point of the wheel's lower half is farther than this from its foot, whatever the lean: (r - s)^2 + u^2 <= 2 r^2.
 double size_m(const WheelFootprint& f) noexcept {
   const double v = f.v_m[f.across - 1];
-  return std::sqrt(f.radius_m * f.radius_m + v * v);
+  return std::sqrt(2.0 * f.radius_m * f.radius_m + v * v);
 }
 
 }  // namespace
@@ -79,6 +79,7 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   }
   if (high) return Status::kConfigBad;
   highest_ = highest;
+  steepest_ = 0.0F;
 
   // Extremes of the slopes over blocks, along x first, then along y. Slopes by unknown cells count as none.
   struct Slopes {
@@ -118,8 +119,13 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
       // Half-widths are rounded up.
       gradient_[iy * kSide + ix] = {0.5F * (r.x_lo + r.x_hi), 0.500001F * (r.x_hi - r.x_lo) + 2e-6F,
                                     0.5F * (r.y_lo + r.y_hi), 0.500001F * (r.y_hi - r.y_lo) + 2e-6F};
+      const Gradient& g = gradient_[iy * kSide + ix];
+      const float x = std::fabs(g.x) + g.spread_x, y = std::fabs(g.y) + g.spread_y;
+      const float both = x * x + y * y;
+      steepest_ = both > steepest_ ? both : steepest_;
     }
   }
+  steepest_ = std::sqrt(steepest_) * 1.00001F;
   return Status::kOk;
 }
 
@@ -182,6 +188,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
   struct Row {
     double x, y;     // of its middle, cells
     double rim;      // at v = 0, with the trend over the offset from the foot
+    double sway;     // by heading and lean, over flat ground
     double most;     // no sample of the row rises above this, over the region
     double rate;     // at v = 0
     double above;    // (r - s)
@@ -230,9 +237,9 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
     // The trend moves the rim with heading and lean, the ground over the trend is nowhere above highest_.
     const double climb = std::fabs(g_left * row.rate - f.drop_m[i] * at.lean.sin - trend_.slope_lean_m) +
                          v_most * std::fabs(g_left * at.lean.sin + at.lean.cos);
-    row.most = static_cast<double>(highest_) + row.rim + v_most * std::fabs(v_rim) +
-               (std::fabs(g_left) * std::fabs(u) + std::fabs(g_head) * (std::fabs(w) + v_most)) * half_turn +
+    row.sway = (std::fabs(g_left) * std::fabs(u) + std::fabs(g_head) * (std::fabs(w) + v_most)) * half_turn +
                climb * half_lean + (std::fabs(g_head) + std::fabs(g_left) + 1.0) * second;
+    row.most = static_cast<double>(highest_) + row.rim + v_most * std::fabs(v_rim) + row.sway;
     filled[i] = false;
     if (!any_unknown_ && row.most <= best) continue;
     look(i);
@@ -245,10 +252,14 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
     }
   }
 
-  // 2. Each sample's range over the region.
+  // 2. Each sample's range over the region. No sample moves farther than `reach` over ground that is nowhere steeper,
+  // over the trend, than `steep`.
+  const double size = size_m(f);
+  const double reach = std::sqrt(at.half_along_m * at.half_along_m + at.half_across_m * at.half_across_m) +
+                       size * (half_turn + half_lean) + second;
+  const double steep = static_cast<double>(steepest_) * lay.per_m;
   double lo = -kInfinity, hi = -kInfinity;
   bool unknown = false;
-  const bool tight = true;
   const auto widen = [&](int i, int j) {
     const Row& row = rows[i];
     const double v = f.v_m[j];
@@ -274,9 +285,27 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
     const int iy = static_cast<int>(y);
     const double tx = x - ix;
     const double ty = y - iy;
-    double sx, sy, qx, qy;  // gradient, rise over run
     double c_lo = kInfinity, c_hi = -kInfinity;
     bool corners = false;
+    double sx, sy, qx, qy;  // gradient, rise over run
+    const auto spread_of = [&] {
+      const double gx = sx + trend_.slope_x;
+      const double gy = sy + trend_.slope_y;
+      return (std::fabs(sx * ca + sy * sa) + qx * abs_ca + qy * abs_sa) * at.half_along_m +
+             (std::fabs(sy * ca - sx * sa) + qy * abs_ca + qx * abs_sa) * at.half_across_m +
+             (std::fabs(gx * turn_x + gy * turn_y) + qx * std::fabs(turn_x) + qy * std::fabs(turn_y)) * half_turn +
+             (std::fabs((gx * lay.left_x + gy * lay.left_y) * rate + climb - trend_.slope_lean_m) +
+              (qx * abs_left_x + qy * abs_left_y) * abs_rate) * half_lean +
+             (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
+    };
+    {
+      const Gradient& g = gradient_[static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x)];
+      sx = static_cast<double>(g.x) * lay.per_m;
+      sy = static_cast<double>(g.y) * lay.per_m;
+      qx = static_cast<double>(g.spread_x) * lay.per_m;
+      qy = static_cast<double>(g.spread_y) * lay.per_m;
+      if (value[i][j] + spread_of() <= lo) return;
+    }
     if (tx >= wide_x && tx + wide_x <= 1.0 && ty >= wide_y && ty + wide_y <= 1.0) {
       const float* const p = z_ + iy * kSide + ix;
       const double z00 = static_cast<double>(p[0]);
@@ -287,12 +316,6 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
       sy = (side + tx * bend) * lay.per_m;
       qx = std::fabs(bend) * wide_y * lay.per_m;
       qy = std::fabs(bend) * wide_x * lay.per_m;
-    } else if (!tight) {
-      const Gradient& g = gradient_[floor_of(y - wide_y) * kSide + floor_of(x - wide_x)];
-      sx = static_cast<double>(g.x) * lay.per_m;
-      sy = static_cast<double>(g.y) * lay.per_m;
-      qx = static_cast<double>(g.spread_x) * lay.per_m;
-      qy = static_cast<double>(g.spread_y) * lay.per_m;
     } else {
       double x_lo = kInfinity, x_hi = -kInfinity, y_lo = kInfinity, y_hi = -kInfinity;
       const double x_a = x - wide_x, x_b = x + wide_x, y_a = y - wide_y, y_b = y + wide_y;
@@ -327,15 +350,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
       qx = 0.5 * (x_hi - x_lo) * lay.per_m;
       qy = 0.5 * (y_hi - y_lo) * lay.per_m;
     }
-    const double gx = sx + trend_.slope_x;
-    const double gy = sy + trend_.slope_y;
-    const double spread =
-        (std::fabs(sx * ca + sy * sa) + qx * abs_ca + qy * abs_sa) * at.half_along_m +
-        (std::fabs(sy * ca - sx * sa) + qy * abs_ca + qx * abs_sa) * at.half_across_m +
-        (std::fabs(gx * turn_x + gy * turn_y) + qx * std::fabs(turn_x) + qy * std::fabs(turn_y)) * half_turn +
-        (std::fabs((gx * lay.left_x + gy * lay.left_y) * rate + climb - trend_.slope_lean_m) +
-         (qx * abs_left_x + qy * abs_left_y) * abs_rate) * half_lean +
-        (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
+    const double spread = spread_of();
     double s_lo = value[i][j] - spread, s_hi = value[i][j] + spread;
     if (corners) {
       // The ground over the trend lies between its corners; the trend over the offset moves with heading and lean.
@@ -356,6 +371,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
     if (!any_unknown_ && rows[i].most <= lo) continue;
     if (!filled[i]) look(i);
     for (int j = 0; j < across; ++j) {
+      if (!any_unknown_ && value[i][j] + rows[i].sway + steep * reach <= lo) continue;
       if (i != best_i || j != best_j) widen(i, j);
     }
   }

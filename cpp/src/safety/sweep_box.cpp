@@ -3,6 +3,8 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <cstdlib>
+#include <cstdio>
 
 namespace mlnav {
 
@@ -11,13 +13,14 @@ using namespace verified;
 namespace {
 
 constexpr double kMaxHalf_m = 0.2;
-constexpr double kRoomiest_m = 0.06;
+
 constexpr double kRoom = 0.9;
 constexpr int kMaxRounds = 14;
 constexpr int kMaxTightened = 3;
-constexpr double kTighter = 0.8;
-constexpr int kMaxSplits = 5;
-constexpr double kSmallest_m = 0.012;
+
+constexpr int kMaxSplits = 13;
+constexpr int kReliefSplits = 9;
+static const double kSmallest_m = std::getenv("SM")?std::atof(std::getenv("SM")):0.012; static const double kRoomiest_m = std::getenv("RM")?std::atof(std::getenv("RM")):.06; static const double kTighter = std::getenv("TI")?std::atof(std::getenv("TI")):.8;
 constexpr double kUnknownResidual = 1e9;
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
@@ -175,7 +178,7 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
 }
 
 // Slopes of H at the middle give Y and the trends. Any numbers are valid.
-bool SweepProver::linearize(SweepBox* box, Nodes* nodes) noexcept {
+bool SweepProver::linearize(SweepBox* box, Nodes* nodes, double kStep_m) noexcept {
   const double r = model_.geometry.wheel_radius_m;
   double q[kN];
   for (int j = 0; j < kN; ++j) q[j] = 0.5 * (box->q_from[j] + box->q_to[j]);
@@ -200,8 +203,7 @@ bool SweepProver::linearize(SweepBox* box, Nodes* nodes) noexcept {
       const WheelHeight w = wheel_height(map_, settle_.footprint, x, y, wheel, at);
       return w.status == Status::kOk ? w.height_m : std::numeric_limits<double>::quiet_NaN();
     };
-    constexpr double kStep_m = 0.03;
-    constexpr double kLean = 0.04;
+    const double kLean = 1.3 * kStep_m;
     const double slope_f = (height(kStep_m, 0.0, lean) - height(-kStep_m, 0.0, lean)) / (2.0 * kStep_m);
     const double slope_l = (height(0.0, kStep_m, lean) - height(0.0, -kStep_m, lean)) / (2.0 * kStep_m);
     const SinCos more{lean.sin + kLean * lean.cos, lean.cos - kLean * lean.sin};
@@ -340,7 +342,6 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
     const double sin_link = place == 0 ? t.sin_rocker[side] : t.sin_bogie[side];
     const double cos_link = place == 0 ? t.cos_rocker[side] : t.cos_bogie[side];
     double by_angle[2] = {}, radius_sin[2] = {}, radius_lean[2] = {};
-    double magnitude_sin[2] = {}, magnitude_lean[2] = {};
     for (const bool wide : {false, true}) {
       const double half_roll = lambda[kRolled] + (wide ? theta[kRolled] : 0.0);
       const double half_link = lambda[own] + (wide ? theta[own] : 0.0);
@@ -355,8 +356,6 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
         const Ball lean = d[k] * per_cos;
         radius_sin[k] += 0.5 * d[k].r;
         radius_lean[k] += 0.5 * lean.r;
-        magnitude_sin[k] = magnitude(d[k]);
-        magnitude_lean[k] = magnitude(lean);
         by_angle[k] = theta[k == 0 ? kRolled : own];
       }
     }
@@ -419,67 +418,161 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
   return true;
 }
 
-// All places, headings and leans of a wheel between two nodes.
-WheelRegion SweepProver::region(const SweepBox& box, const Nodes& nodes, const Motion& motion, int i,
-                                int first, int last) const noexcept {
-  WheelRegion out;
-  const Point2& a = nodes.foot[first][i];
-  const Point2& b = nodes.foot[last][i];
-  const int middle = (first + last) / 2;
-  const SinCos h = nodes.heading[middle];
+// Where a wheel's foot can be between each two nodes: rectangles in one frame, that of its way from the first node to the
+// last. With the values that belong to each.
+struct SweepProver::Track {
+  static constexpr int kPieces = kNodes - 1;
+  Point2 origin;
+  SinCos along;
+  struct Rectangle {
+    double along_lo, along_hi, across_lo, across_hi;
+  };
+  Rectangle piece[kPieces];
+  double lean_lo[kPieces], lean_hi[kPieces];
+  double s_lo[kPieces], s_hi[kPieces];
+  double heading_half_rad;  // beside the rover's turn
+  Rectangle whole;
+};
+
+void SweepProver::lay_track(const SweepBox& box, const Nodes& nodes, const Motion& motion, int i,
+                            Track* out) const noexcept {
+  const Point2& a = nodes.foot[0][i];
+  const Point2& b = nodes.foot[kNodes - 1][i];
   const double dx = b.x_m - a.x_m;
   const double dy = b.y_m - a.y_m;
   const double length = std::sqrt(dx * dx + dy * dy);
-  out.along = length > 1e-3 ? SinCos{dy / length, dx / length} : h;
-  double along_lo = 0.0, along_hi = 0.0, across_lo = 0.0, across_hi = 0.0;
-  double lean_lo = nodes.lean_rad[first][i], lean_hi = lean_lo;
-  for (int k = first; k <= last; ++k) {
+  out->origin = a;
+  out->along = length > 1e-3 ? SinCos{dy / length, dx / length} : nodes.heading[kNodes / 2];
+  out->heading_half_rad = box.tube.heading_rad + nodes.steering_half_rad;
+  const double step = std::fabs(nodes.turn) / (kNodes - 1);
+  const double turned = 0.5 * step * (motion.forward[i] + motion.left[i]);
+  double p[kNodes], n[kNodes];
+  for (int k = 0; k < kNodes; ++k) {
     const double x = nodes.foot[k][i].x_m - a.x_m;
     const double y = nodes.foot[k][i].y_m - a.y_m;
-    const double p = x * out.along.cos + y * out.along.sin;
-    const double n = y * out.along.cos - x * out.along.sin;
-    along_lo = smaller(along_lo, p);
-    along_hi = larger(along_hi, p);
-    across_lo = smaller(across_lo, n);
-    across_hi = larger(across_hi, n);
-    lean_lo = smaller(lean_lo, nodes.lean_rad[k][i]);
-    lean_hi = larger(lean_hi, nodes.lean_rad[k][i]);
+    p[k] = x * out->along.cos + y * out->along.sin;
+    n[k] = y * out->along.cos - x * out->along.sin;
   }
-  const double p = 0.5 * (along_lo + along_hi);
-  const double n = 0.5 * (across_lo + across_hi);
-  out.foot = {a.x_m + p * out.along.cos - n * out.along.sin, a.y_m + p * out.along.sin + n * out.along.cos};
-  // The reach is in the rover's frame, which turns.
-  const double c = std::fabs(out.along.cos * h.cos + out.along.sin * h.sin);
-  const double s = std::fabs(out.along.sin * h.cos - out.along.cos * h.sin);
-  const double step = std::fabs(nodes.turn) / (kNodes - 1);
-  const double half_turn = step * larger(middle - first, last - middle);
-  const double turned = half_turn * (motion.forward[i] + motion.left[i]);
-  out.half_along_m = (0.5 * (along_hi - along_lo) + nodes.foot_between_m + c * motion.forward[i] +
-                      s * motion.left[i] + turned) * kWiden + kAbsolute;
-  out.half_across_m = (0.5 * (across_hi - across_lo) + nodes.foot_between_m + s * motion.forward[i] +
-                       c * motion.left[i] + turned) * kWiden + kAbsolute;
-  out.heading = wheel_heading(h, nodes.steering[i]);
-  out.half_heading_rad = half_turn + box.tube.heading_rad + nodes.steering_half_rad;
-  out.lean_rad = 0.5 * (lean_lo + lean_hi);
-  out.lean = det_sincos(out.lean_rad);
-  out.half_lean_rad = 0.5 * (lean_hi - lean_lo) + nodes.lean_between_rad + motion.lean[i];
-  return out;
+  out->whole = {1e9, -1e9, 1e9, -1e9};
+  for (int k = 0; k < Track::kPieces; ++k) {
+    // The reach is in the rover's frame, which turns.
+    const SinCos& h = nodes.heading[k];
+    const double c = std::fabs(out->along.cos * h.cos + out->along.sin * h.sin);
+    const double s = std::fabs(out->along.sin * h.cos - out->along.cos * h.sin);
+    const double reach_p = (nodes.foot_between_m + c * motion.forward[i] + s * motion.left[i] + 2.0 * turned) * kWiden + kAbsolute;
+    const double reach_n = (nodes.foot_between_m + s * motion.forward[i] + c * motion.left[i] + 2.0 * turned) * kWiden + kAbsolute;
+    Track::Rectangle& r = out->piece[k];
+    r = {smaller(p[k], p[k + 1]) - reach_p, larger(p[k], p[k + 1]) + reach_p,
+         smaller(n[k], n[k + 1]) - reach_n, larger(n[k], n[k + 1]) + reach_n};
+    out->whole = {smaller(out->whole.along_lo, r.along_lo), larger(out->whole.along_hi, r.along_hi),
+                  smaller(out->whole.across_lo, r.across_lo), larger(out->whole.across_hi, r.across_hi)};
+    const double lean = nodes.lean_between_rad + motion.lean[i];
+    out->lean_lo[k] = smaller(nodes.lean_rad[k][i], nodes.lean_rad[k + 1][i]) - lean;
+    out->lean_hi[k] = larger(nodes.lean_rad[k][i], nodes.lean_rad[k + 1][i]) + lean;
+    out->s_lo[k] = smaller(nodes.s[k][i], nodes.s[k + 1][i]) - nodes.s_between_m[i];
+    out->s_hi[k] = larger(nodes.s[k][i], nodes.s[k + 1][i]) + nodes.s_between_m[i];
+  }
 }
 
-bool SweepProver::relief_within(const WheelPatch& patch, const WheelRegion& region, int depth) const noexcept {
-  const double limit = model_.limits.relief_max_m;
-  if (patch.relief_bound_m(region, limit) <= limit) return true;
-  if (depth == 0) return false;
-  WheelRegion part = region;
-  const bool along = region.half_along_m >= region.half_across_m;
-  const double half = 0.5 * (along ? region.half_along_m : region.half_across_m);
-  (along ? part.half_along_m : part.half_across_m) = half * kWiden;
-  for (const double side : {-half, half}) {
-    part.foot = along ? Point2{region.foot.x_m + side * region.along.cos, region.foot.y_m + side * region.along.sin}
-                      : Point2{region.foot.x_m - side * region.along.sin, region.foot.y_m + side * region.along.cos};
-    if (!relief_within(patch, part, depth - 1)) return false;
+// What a wheel can do with its foot in a rectangle of the track, and the range of S there. False: it is never there.
+bool SweepProver::part_of(const Nodes& nodes, const Track& track, int i, const double rectangle[4], WheelRegion* out,
+                          double* s_lo, double* s_hi) const noexcept {
+  int first = -1, last = -1;
+  double lean_lo = 0.0, lean_hi = 0.0;
+  double along_lo = 0.0, along_hi = 0.0, across_lo = 0.0, across_hi = 0.0;
+  for (int k = 0; k < Track::kPieces; ++k) {
+    const Track::Rectangle& r = track.piece[k];
+    if (r.along_lo > rectangle[1] || r.along_hi < rectangle[0] || r.across_lo > rectangle[3] ||
+        r.across_hi < rectangle[2]) {
+      continue;
+    }
+    if (first < 0) {
+      first = k;
+      lean_lo = track.lean_lo[k];
+      lean_hi = track.lean_hi[k];
+      *s_lo = track.s_lo[k];
+      *s_hi = track.s_hi[k];
+      along_lo = r.along_lo;
+      along_hi = r.along_hi;
+      across_lo = r.across_lo;
+      across_hi = r.across_hi;
+    } else {
+      lean_lo = smaller(lean_lo, track.lean_lo[k]);
+      lean_hi = larger(lean_hi, track.lean_hi[k]);
+      *s_lo = smaller(*s_lo, track.s_lo[k]);
+      *s_hi = larger(*s_hi, track.s_hi[k]);
+      along_lo = smaller(along_lo, r.along_lo);
+      along_hi = larger(along_hi, r.along_hi);
+      across_lo = smaller(across_lo, r.across_lo);
+      across_hi = larger(across_hi, r.across_hi);
+    }
+    last = k + 1;
   }
+  if (first < 0) return false;
+  along_lo = larger(along_lo, rectangle[0]);
+  along_hi = smaller(along_hi, rectangle[1]);
+  across_lo = larger(across_lo, rectangle[2]);
+  across_hi = smaller(across_hi, rectangle[3]);
+  const double p = 0.5 * (along_lo + along_hi);
+  const double n = 0.5 * (across_lo + across_hi);
+  out->along = track.along;
+  out->foot = {track.origin.x_m + p * track.along.cos - n * track.along.sin,
+               track.origin.y_m + p * track.along.sin + n * track.along.cos};
+  out->half_along_m = 0.5 * (along_hi - along_lo) * kWiden + kAbsolute;
+  out->half_across_m = 0.5 * (across_hi - across_lo) * kWiden + kAbsolute;
+  const int middle = (first + last) / 2;
+  const double step = std::fabs(nodes.turn) / (kNodes - 1);
+  out->heading = wheel_heading(nodes.heading[middle], nodes.steering[i]);
+  out->half_heading_rad = step * (middle - first > last - middle ? middle - first : last - middle) +
+                          track.heading_half_rad + 1e-12;
+  out->lean_rad = 0.5 * (lean_lo + lean_hi);
+  out->lean = det_sincos(out->lean_rad);
+  out->half_lean_rad = 0.5 * (lean_hi - lean_lo) * kWiden + 1e-12;
   return true;
+}
+
+// Bound of |H less trend - S| with the foot in a rectangle of the track, refined only as far as `target_m` asks.
+double SweepProver::residual(const WheelPatch& patch, const Nodes& nodes, const Track& track, int i,
+                             const double rectangle[4], double target_m, int depth) noexcept {
+  WheelRegion whole;
+  double s_lo = 0.0, s_hi = 0.0;
+  if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return 0.0;
+  ++work_->regions;
+  const WheelTrackBounds h = patch.bound(whole);
+  if (h.status != Status::kOk) return kUnknownResidual;
+  const double found = larger(h.hi_m - s_lo, s_hi - h.lo_m);
+  if (found <= target_m || depth == 0) return found;
+  const double along = rectangle[1] - rectangle[0];
+  const double across = rectangle[3] - rectangle[2];
+  if (larger(along, across) <= 2.0 * kSmallest_m) return found;
+  double a[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
+  double b[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
+  if (along >= across) {
+    a[1] = b[0] = 0.5 * (rectangle[0] + rectangle[1]);
+  } else {
+    a[3] = b[2] = 0.5 * (rectangle[2] + rectangle[3]);
+  }
+  const double in_a = residual(patch, nodes, track, i, a, target_m, depth - 1);
+  const double in_b = residual(patch, nodes, track, i, b, larger(in_a, target_m), depth - 1);
+  return smaller(found, larger(in_a, in_b));
+}
+
+bool SweepProver::relief_within(const WheelPatch& patch, const Nodes& nodes, const Track& track, int i,
+                                const double rectangle[4], int depth) const noexcept {
+  const double limit = model_.limits.relief_max_m;
+  WheelRegion whole;
+  double s_lo = 0.0, s_hi = 0.0;
+  if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return true;
+  if (patch.relief_bound_m(whole, limit) <= limit) return true;
+  if (depth == 0) { if (std::getenv("DBG")) std::printf("  relief wheel %d bound %.4f half %.5f %.5f head %.5f lean %.5f rect %g %g\n", i, patch.relief_bound_m(whole, limit), whole.half_along_m, whole.half_across_m, whole.half_heading_rad, whole.half_lean_rad, rectangle[1]-rectangle[0], rectangle[3]-rectangle[2]); return false; }
+  double a[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
+  double b[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
+  if (rectangle[1] - rectangle[0] >= rectangle[3] - rectangle[2]) {
+    a[1] = b[0] = 0.5 * (rectangle[0] + rectangle[1]);
+  } else {
+    a[3] = b[2] = 0.5 * (rectangle[2] + rectangle[3]);
+  }
+  return relief_within(patch, nodes, track, i, a, depth - 1) && relief_within(patch, nodes, track, i, b, depth - 1);
 }
 
 // Limits of attitude and suspension over the image.
@@ -574,53 +667,6 @@ unsigned SweepProver::pan_beyond(const SweepBox& box) const noexcept {
   return 0;
 }
 
-// Bound of |H less trend - S| over a part of the box, refined only as far as `target_m` asks.
-double SweepProver::residual(const WheelPatch& patch, const SweepBox& box, const Nodes& nodes, const Motion& motion,
-                             int i, int first, int last, double target_m) noexcept {
-  const WheelRegion whole = region(box, nodes, motion, i, first, last);
-  double s_lo = nodes.s[first][i], s_hi = s_lo;
-  for (int k = first + 1; k <= last; ++k) {
-    s_lo = smaller(s_lo, nodes.s[k][i]);
-    s_hi = larger(s_hi, nodes.s[k][i]);
-  }
-  s_lo -= nodes.s_between_m[i];
-  s_hi += nodes.s_between_m[i];
-  ++work_->regions;
-  const WheelTrackBounds h = patch.bound(whole);
-  if (h.status != Status::kOk) return kUnknownResidual;
-  const double found = larger(h.hi_m - s_lo, s_hi - h.lo_m);
-  if (found <= target_m) return found;
-  if (last - first > 1) {
-    const int middle = (first + last) / 2;
-    const double a = residual(patch, box, nodes, motion, i, first, middle, target_m);
-    const double b = residual(patch, box, nodes, motion, i, middle, last, larger(a, target_m));
-    return larger(a, b);
-  }
-  return residual_of_part(patch, whole, s_lo, s_hi, target_m, kMaxSplits);
-}
-
-double SweepProver::residual_of_part(const WheelPatch& patch, const WheelRegion& whole, double s_lo, double s_hi,
-                                     double target_m, int depth) noexcept {
-  const bool along = whole.half_along_m >= whole.half_across_m;
-  const double half = 0.5 * (along ? whole.half_along_m : whole.half_across_m);
-  double most = 0.0;
-  WheelRegion part = whole;
-  (along ? part.half_along_m : part.half_across_m) = half * kWiden;
-  for (const double side : {-half, half}) {
-    part.foot = along ? Point2{whole.foot.x_m + side * whole.along.cos, whole.foot.y_m + side * whole.along.sin}
-                      : Point2{whole.foot.x_m - side * whole.along.sin, whole.foot.y_m + side * whole.along.cos};
-    ++work_->regions;
-    const WheelTrackBounds h = patch.bound(part);
-    if (h.status != Status::kOk) return kUnknownResidual;
-    double found = larger(h.hi_m - s_lo, s_hi - h.lo_m);
-    if (found > target_m && depth > 1 && larger(part.half_along_m, part.half_across_m) > kSmallest_m) {
-      found = residual_of_part(patch, part, s_lo, s_hi, larger(target_m, most), depth - 1);
-    }
-    most = larger(most, found);
-  }
-  return most;
-}
-
 // The largest box, alike in all wheels, whose attitude and suspension stay within the limits.
 double SweepProver::roomiest_m(const SweepBox& box) const noexcept {
   const SafetyLimits& l = model_.limits;
@@ -648,6 +694,19 @@ double SweepProver::roomiest_m(const SweepBox& box) const noexcept {
 
 SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to,
                                        const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept {
+  const double moved = std::fabs(sweep.extent) * (sweep.turns() ? 1.5 : 1.0) * (to.fraction - from.fraction);
+  static const double SHORT = std::getenv("SH") ? std::atof(std::getenv("SH")) : 0.026;
+  Result r = kNoBox;
+  for (const double step : {0.03, 0.01, 0.003, 0.001}) {
+    if (step < 0.02 && moved > SHORT) break;
+    r = prove(sweep, tube, from, to, step, least_half_m, box, reasons);
+    if (r == kProven || r == kNoGround) return r;
+  }
+  return r;
+}
+
+SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m,
+                                       const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept {
   ++work_->boxes;
   box->sweep = sweep;
   box->tube = tube;
@@ -663,18 +722,18 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
   nodes.turn = sweep.turns() ? part : part * sweep.begin.curvature_per_m;
   nodes.travel_m = sweep.turns() ? 0.0 : std::fabs(part);
   *reasons = kUnknown;
-  if (!linearize(box, &nodes)) return kNoGround;
+  if (!linearize(box, &nodes, step_m)) return kNoGround;
   place_nodes(*box, &nodes);
 
   double small[kN];
   const double apart = (nodes.travel_m + 1.3 * std::fabs(nodes.turn)) / 8.0;
   for (int i = 0; i < kN; ++i) {
-    small[i] = 1.5 * std::fabs(nodes.height_middle_m[i] - nodes.s[kNodes / 2][i]) + 0.003 + 0.1 * apart;
+    small[i] = 1.5 * std::fabs(nodes.height_middle_m[i] - nodes.s[kNodes / 2][i]) + 0.1 * step_m + 0.1 * apart;
     if (least_half_m != nullptr) small[i] = larger(small[i], least_half_m[i]);
   }
   const double room = kRoom * roomiest_m(*box);
   double half[kN];
-  bool roomy = true;
+  bool roomy = step_m > 0.01;
   for (int i = 0; i < kN; ++i) {
     half[i] = smaller(room, kRoomiest_m);
     roomy = roomy && half[i] >= small[i];
@@ -685,6 +744,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
 
   WheelPatch patch;
   Motion motion;
+  Track track;
   double need[kN];
   bool trapped = false;
   int tightened = 0;
@@ -695,14 +755,16 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
     bool wide = !fits;
     const double share = trapped ? kTighter : 1.0;
     for (int i = 0; i < kN && fits; ++i) {
-      if (!fill_patch(*box, nodes, motion, i, &patch, reasons)) {
+      lay_track(*box, nodes, motion, i, &track);
+      if (!fill_patch(*box, nodes, track, i, &patch, reasons)) {
         if ((*reasons & kBorder) != 0) return kNoGround;
         fits = false;
         wide = true;
         break;
       }
       const double rest = motion.rest_m[i];
-      const double found = residual(patch, *box, nodes, motion, i, 0, kNodes - 1, share * half[i] - rest);
+      const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
+      const double found = residual(patch, nodes, track, i, rectangle, share * half[i] - rest, kMaxSplits);
       if (found == kUnknownResidual) {
         *reasons = kUnknown;
         return kNoGround;
@@ -768,18 +830,20 @@ void SweepProver::box_states(SweepBox* box, const double half_m[kN]) noexcept {
   }
 }
 
-bool SweepProver::fill_patch(const SweepBox& box, const Nodes& nodes, const Motion& motion, int i, WheelPatch* patch,
+bool SweepProver::fill_patch(const SweepBox& box, const Nodes& nodes, const Track& track, int i, WheelPatch* patch,
                              unsigned* reasons) const noexcept {
-  Point2 lo = nodes.foot[0][i], hi = lo;
-  for (int k = 1; k < kNodes; ++k) {
-    lo = {smaller(lo.x_m, nodes.foot[k][i].x_m), smaller(lo.y_m, nodes.foot[k][i].y_m)};
-    hi = {larger(hi.x_m, nodes.foot[k][i].x_m), larger(hi.y_m, nodes.foot[k][i].y_m)};
-  }
-  const WheelRegion g = region(box, nodes, motion, i, 0, kNodes - 1);
-  const double reach = g.half_along_m + g.half_across_m + 0.35 * (g.half_heading_rad + g.half_lean_rad) +
-                       0.2 * (g.half_heading_rad + g.half_lean_rad) * (g.half_heading_rad + g.half_lean_rad);
-  const Status status = patch->fill(map_, settle_.footprint, box.trend[i], {lo.x_m - reach, lo.y_m - reach},
-                                    {hi.x_m + reach, hi.y_m + reach}, reach);
+  WheelRegion whole;
+  double s_lo = 0.0, s_hi = 0.0;
+  const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
+  if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return false;
+  const double c = std::fabs(whole.along.cos), s = std::fabs(whole.along.sin);
+  const double x = c * whole.half_along_m + s * whole.half_across_m;
+  const double y = s * whole.half_along_m + c * whole.half_across_m;
+  const double angle = whole.half_heading_rad + whole.half_lean_rad;
+  // No part is wider than the whole.
+  const double wide = larger(x, y) + 0.35 * angle + 0.2 * angle * angle;
+  const Status status = patch->fill(map_, settle_.footprint, box.trend[i], {whole.foot.x_m - x, whole.foot.y_m - y},
+                                    {whole.foot.x_m + x, whole.foot.y_m + y}, wide);
   if (status == Status::kOk) return true;
   *reasons = status == Status::kOutsideMap ? kBorder : kNotCertified;
   return false;
@@ -789,14 +853,13 @@ bool SweepProver::fill_patch(const SweepBox& box, const Nodes& nodes, const Moti
 unsigned SweepProver::relief_beyond(const SweepBox& box, const Nodes& nodes, WheelPatch* patch) noexcept {
   Motion image;
   if (!bound_motion(box, nodes, box.image_m, &image)) return kNotCertified;
-  const double limit = model_.limits.relief_max_m;
+  Track track;
   for (int i = 0; i < kN; ++i) {
     unsigned reasons = 0;
-    if (!fill_patch(box, nodes, image, i, patch, &reasons)) return reasons;
-    if (patch->relief_bound_m(region(box, nodes, image, i, 0, kNodes - 1), limit) <= limit) continue;
-    for (int p = 0; p < kNodes - 1; p += 2) {
-      if (!relief_within(*patch, region(box, nodes, image, i, p, p + 2), 3)) return kRelief;
-    }
+    lay_track(box, nodes, image, i, &track);
+    if (!fill_patch(box, nodes, track, i, patch, &reasons)) return reasons;
+    const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
+    if (!relief_within(*patch, nodes, track, i, rectangle, kReliefSplits)) return kRelief;
   }
   return 0;
 }

@@ -67,22 +67,25 @@ class SweepProver {
   static constexpr int kNodes = SweepBox::kNodes;
   struct Nodes;
   struct Motion;
-  bool linearize(SweepBox* box, Nodes* nodes) noexcept;
+  struct Track;
+  bool linearize(SweepBox* box, Nodes* nodes, double step_m) noexcept;
+  Result prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m,
+               const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept;
   void place_nodes(const SweepBox& box, Nodes* nodes) const noexcept;
   bool bound_motion(const SweepBox& box, const Nodes& nodes, const double half_m[kN], Motion* motion) const noexcept;
-  WheelRegion region(const SweepBox& box, const Nodes& nodes, const Motion& motion, int wheel, int first,
-                     int last) const noexcept;
-  bool relief_within(const WheelPatch& patch, const WheelRegion& region, int depth) const noexcept;
+  void lay_track(const SweepBox& box, const Nodes& nodes, const Motion& motion, int wheel, Track* track) const noexcept;
+  bool part_of(const Nodes& nodes, const Track& track, int wheel, const double rectangle[4], WheelRegion* region,
+               double* s_lo, double* s_hi) const noexcept;
+  double residual(const WheelPatch& patch, const Nodes& nodes, const Track& track, int wheel,
+                  const double rectangle[4], double target_m, int depth) noexcept;
+  bool relief_within(const WheelPatch& patch, const Nodes& nodes, const Track& track, int wheel,
+                     const double rectangle[4], int depth) const noexcept;
   unsigned beyond_limits(const SweepBox& box) const noexcept;
   unsigned pan_beyond(const SweepBox& box) const noexcept;
   unsigned relief_beyond(const SweepBox& box, const Nodes& nodes, WheelPatch* patch) noexcept;
-  double residual(const WheelPatch& patch, const SweepBox& box, const Nodes& nodes, const Motion& motion, int i,
-                  int first, int last, double target_m) noexcept;
-  double residual_of_part(const WheelPatch& patch, const WheelRegion& whole, double s_lo, double s_hi,
-                          double target_m, int depth) noexcept;
   double roomiest_m(const SweepBox& box) const noexcept;
   static void box_states(SweepBox* box, const double half_m[kN]) noexcept;
-  bool fill_patch(const SweepBox& box, const Nodes& nodes, const Motion& motion, int i, WheelPatch* patch,
+  bool fill_patch(const SweepBox& box, const Nodes& nodes, const Track& track, int i, WheelPatch* patch,
                   unsigned* reasons) const noexcept;
 
   const GridView& map_;

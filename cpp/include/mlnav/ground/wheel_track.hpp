@@ -75,7 +75,8 @@ class WheelPatch {
   int nx_ = 0, ny_ = 0;
   int block_ = 0;  // cells along a side of a block
   bool any_unknown_ = false;
-  float highest_ = 0.0F;  // above datum and trend
+  float highest_ = 0.0F;   // above datum and trend
+  float steepest_ = 0.0F;  // gradient over the trend, rise per cell
   Point2 lo_, hi_;
   double wide_m_ = 0.0;
   float z_[kSide * kSide];
