@@ -25,6 +25,12 @@ double size_m(const WheelFootprint& f) noexcept {
 
 }  // namespace
 
+double WheelRegion::reach_m(const WheelFootprint& footprint) const noexcept {
+  const double size = size_m(footprint);
+  const double turn = half_heading_rad + half_lean_rad;
+  return std::sqrt(half_along_m * half_along_m + half_across_m * half_across_m) + size * turn * (1.0 + 0.5 * turn);
+}
+
 Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
                         const WheelTrend& trend, Point2 lo, Point2 hi, double wide_m) noexcept {
   footprint_ = &footprint;
@@ -39,15 +45,14 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   const double y0 = (lo.y_m - grid.origin_y_m - size) * per_m;
   const double x1 = (hi.x_m - grid.origin_x_m + size) * per_m;
   const double y1 = (hi.y_m - grid.origin_y_m + size) * per_m;
-  block_ = static_cast<int>(2.0 * wide_m * per_m) + 2;
   // Also rejects NaN. The rim of the map is left out: its outermost half cell has no cells beyond.
-  if (!(x0 >= 0.0 && y0 >= 0.0 && x1 + block_ < grid.nx - 1 && y1 + block_ < grid.ny - 1)) {
+  if (!(x0 >= 0.0 && y0 >= 0.0 && x1 + kBlock < grid.nx - 1 && y1 + kBlock < grid.ny - 1)) {
     return Status::kOutsideMap;
   }
   const int cell_x = static_cast<int>(x0);
   const int cell_y = static_cast<int>(y0);
-  nx_ = static_cast<int>(x1) + block_ + 2 - cell_x;
-  ny_ = static_cast<int>(y1) + block_ + 2 - cell_y;
+  nx_ = static_cast<int>(x1) + kBlock + 2 - cell_x;
+  ny_ = static_cast<int>(y1) + kBlock + 2 - cell_y;
   if (nx_ > kSide || ny_ > kSide) return Status::kConfigBad;
   origin_x_m_ = grid.center_x_m(cell_x);
   origin_y_m_ = grid.center_y_m(cell_y);
@@ -90,14 +95,14 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   for (int iy = 0; iy < ny_; ++iy) {
     const float* const a = z_ + iy * kSide;
     const float* const b = iy + 1 < ny_ ? a + kSide : a;
-    for (int ix = 0; ix + block_ < nx_; ++ix) {
+    for (int ix = 0; ix + kBlock < nx_; ++ix) {
       Slopes r{kFar, -kFar, kFar, -kFar};
-      for (int k = 0; k < block_; ++k) {
+      for (int k = 0; k < kBlock; ++k) {
         const float dx = a[ix + k + 1] - a[ix + k];
         r.x_lo = dx < r.x_lo ? dx : r.x_lo;
         r.x_hi = dx > r.x_hi ? dx : r.x_hi;
       }
-      for (int k = 0; k <= block_; ++k) {
+      for (int k = 0; k <= kBlock; ++k) {
         const float dy = b[ix + k] - a[ix + k];
         r.y_lo = dy < r.y_lo ? dy : r.y_lo;
         r.y_hi = dy > r.y_hi ? dy : r.y_hi;
@@ -105,27 +110,27 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
       rows[iy * kSide + ix] = r;
     }
   }
-  for (int iy = 0; iy + block_ < ny_; ++iy) {
-    for (int ix = 0; ix + block_ < nx_; ++ix) {
+  for (int iy = 0; iy + kBlock < ny_; ++iy) {
+    for (int ix = 0; ix + kBlock < nx_; ++ix) {
       Slopes r = rows[iy * kSide + ix];
-      for (int k = 1; k <= block_; ++k) {
+      for (int k = 1; k <= kBlock; ++k) {
         const Slopes& o = rows[(iy + k) * kSide + ix];
         r.x_lo = o.x_lo < r.x_lo ? o.x_lo : r.x_lo;
         r.x_hi = o.x_hi > r.x_hi ? o.x_hi : r.x_hi;
-        if (k == block_) continue;
+        if (k == kBlock) continue;
         r.y_lo = o.y_lo < r.y_lo ? o.y_lo : r.y_lo;
         r.y_hi = o.y_hi > r.y_hi ? o.y_hi : r.y_hi;
       }
       // Half-widths are rounded up.
       gradient_[iy * kSide + ix] = {0.5F * (r.x_lo + r.x_hi), 0.500001F * (r.x_hi - r.x_lo) + 2e-6F,
-                                    0.5F * (r.y_lo + r.y_hi), 0.500001F * (r.y_hi - r.y_lo) + 2e-6F};
+                                    0.5F * (r.y_lo + r.y_hi), 0.500001F * (r.y_hi - r.y_lo) + 2e-6F, 0.0F};
       const Gradient& g = gradient_[iy * kSide + ix];
       const float x = std::fabs(g.x) + g.spread_x, y = std::fabs(g.y) + g.spread_y;
-      const float both = x * x + y * y;
-      steepest_ = both > steepest_ ? both : steepest_;
+      const float steep = 1.00001F * std::sqrt(x * x + y * y);
+      gradient_[iy * kSide + ix].steep = steep;
+      steepest_ = steep > steepest_ ? steep : steepest_;
     }
   }
-  steepest_ = std::sqrt(steepest_) * 1.00001F;
   return Status::kOk;
 }
 
@@ -252,12 +257,9 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
     }
   }
 
-  // 2. Each sample's range over the region. No sample moves farther than `reach` over ground that is nowhere steeper,
-  // over the trend, than `steep`.
-  const double size = size_m(f);
-  const double reach = std::sqrt(at.half_along_m * at.half_along_m + at.half_across_m * at.half_across_m) +
-                       size * (half_turn + half_lean) + second;
-  const double steep = static_cast<double>(steepest_) * lay.per_m;
+  // 2. Each sample's range over the region. No sample moves farther than `reach`.
+  const double reach_cells = at.reach_m(f) * lay.per_m;
+  const bool fine = reach_cells <= 0.5 * (kBlock - 1);  // a sample stays within one block
   double lo = -kInfinity, hi = -kInfinity;
   bool unknown = false;
   const auto widen = [&](int i, int j) {
@@ -298,7 +300,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
               (qx * abs_left_x + qy * abs_left_y) * abs_rate) * half_lean +
              (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
     };
-    {
+    if (fine) {
       const Gradient& g = gradient_[static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x)];
       sx = static_cast<double>(g.x) * lay.per_m;
       sy = static_cast<double>(g.y) * lay.per_m;
@@ -371,7 +373,15 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
     if (!any_unknown_ && rows[i].most <= lo) continue;
     if (!filled[i]) look(i);
     for (int j = 0; j < across; ++j) {
-      if (!any_unknown_ && value[i][j] + rows[i].sway + steep * reach <= lo) continue;
+      if (!any_unknown_) {
+        double steep = static_cast<double>(steepest_);
+        if (fine) {
+          const double x = rows[i].x + f.v_m[j] * v_x - reach_cells;
+          const double y = rows[i].y + f.v_m[j] * v_y - reach_cells;
+          steep = static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
+        }
+        if (value[i][j] + rows[i].sway + steep * reach_cells <= lo) continue;
+      }
       if (i != best_i || j != best_j) widen(i, j);
     }
   }

@@ -178,7 +178,7 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
 }
 
 // Slopes of H at the middle give Y and the trends. Any numbers are valid.
-bool SweepProver::linearize(SweepBox* box, Nodes* nodes, double kStep_m) noexcept {
+bool SweepProver::linearize(SweepBox* box, Nodes* nodes, double kStep_m, double CL) noexcept {
   const double r = model_.geometry.wheel_radius_m;
   double q[kN];
   for (int j = 0; j < kN; ++j) q[j] = 0.5 * (box->q_from[j] + box->q_to[j]);
@@ -204,8 +204,9 @@ bool SweepProver::linearize(SweepBox* box, Nodes* nodes, double kStep_m) noexcep
       return w.status == Status::kOk ? w.height_m : std::numeric_limits<double>::quiet_NaN();
     };
     const double kLean = 1.3 * kStep_m;
-    const double slope_f = (height(kStep_m, 0.0, lean) - height(-kStep_m, 0.0, lean)) / (2.0 * kStep_m);
-    const double slope_l = (height(0.0, kStep_m, lean) - height(0.0, -kStep_m, lean)) / (2.0 * kStep_m);
+    const auto clamp = [&](double x) { return x > CL ? CL : x < -CL ? -CL : x; };
+    const double slope_f = clamp((height(kStep_m, 0.0, lean) - height(-kStep_m, 0.0, lean)) / (2.0 * kStep_m));
+    const double slope_l = clamp((height(0.0, kStep_m, lean) - height(0.0, -kStep_m, lean)) / (2.0 * kStep_m));
     const SinCos more{lean.sin + kLean * lean.cos, lean.cos - kLean * lean.sin};
     const SinCos less{lean.sin - kLean * lean.cos, lean.cos + kLean * lean.sin};
     const double slope_lean = (height(0.0, 0.0, more) - height(0.0, 0.0, less)) / (2.0 * kLean);
@@ -697,15 +698,18 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
   const double moved = std::fabs(sweep.extent) * (sweep.turns() ? 1.5 : 1.0) * (to.fraction - from.fraction);
   static const double SHORT = std::getenv("SH") ? std::atof(std::getenv("SH")) : 0.026;
   Result r = kNoBox;
-  for (const double step : {0.03, 0.01, 0.003, 0.001}) {
-    if (step < 0.02 && moved > SHORT) break;
-    r = prove(sweep, tube, from, to, step, least_half_m, box, reasons);
+  struct Try {
+    double step, clamp;
+  };
+  for (const Try& t : {Try{0.03, 0.7}, Try{0.01, 2.0}, Try{0.003, 2.0}, Try{0.03, 0.3}}) {
+    if (!(t.step == 0.03 && t.clamp == 0.7) && moved > SHORT) break;
+    r = prove(sweep, tube, from, to, t.step, t.clamp, least_half_m, box, reasons);
     if (r == kProven || r == kNoGround) return r;
   }
   return r;
 }
 
-SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m,
+SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m, double clamp,
                                        const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept {
   ++work_->boxes;
   box->sweep = sweep;
@@ -722,7 +726,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
   nodes.turn = sweep.turns() ? part : part * sweep.begin.curvature_per_m;
   nodes.travel_m = sweep.turns() ? 0.0 : std::fabs(part);
   *reasons = kUnknown;
-  if (!linearize(box, &nodes, step_m)) return kNoGround;
+  if (!linearize(box, &nodes, step_m, clamp)) return kNoGround;
   place_nodes(*box, &nodes);
 
   double small[kN];
@@ -751,6 +755,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
   *reasons = kNotCertified;
   Result result = kNoBox;
   for (int round = 0; round < kMaxRounds; ++round) {
+    ++work_->rounds;
     bool fits = bound_motion(*box, nodes, half, &motion);
     bool wide = !fits;
     const double share = trapped ? kTighter : 1.0;
@@ -839,9 +844,7 @@ bool SweepProver::fill_patch(const SweepBox& box, const Nodes& nodes, const Trac
   const double c = std::fabs(whole.along.cos), s = std::fabs(whole.along.sin);
   const double x = c * whole.half_along_m + s * whole.half_across_m;
   const double y = s * whole.half_along_m + c * whole.half_across_m;
-  const double angle = whole.half_heading_rad + whole.half_lean_rad;
-  // No part is wider than the whole.
-  const double wide = larger(x, y) + 0.35 * angle + 0.2 * angle * angle;
+  const double wide = whole.reach_m(settle_.footprint);  // no part reaches farther
   const Status status = patch->fill(map_, settle_.footprint, box.trend[i], {whole.foot.x_m - x, whole.foot.y_m - y},
                                     {whole.foot.x_m + x, whole.foot.y_m + y}, wide);
   if (status == Status::kOk) return true;

@@ -52,6 +52,7 @@ class SweepProver {
     int boxes = 0;     // tried
     int regions = 0;   // bounds of H over a region
     int lookups = 0;
+    int rounds = 0;
   };
 
   SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle, Work* work) noexcept
@@ -68,8 +69,8 @@ class SweepProver {
   struct Nodes;
   struct Motion;
   struct Track;
-  bool linearize(SweepBox* box, Nodes* nodes, double step_m) noexcept;
-  Result prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m,
+  bool linearize(SweepBox* box, Nodes* nodes, double step_m, double clamp) noexcept;
+  Result prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m, double clamp,
                const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept;
   void place_nodes(const SweepBox& box, Nodes* nodes) const noexcept;
   bool bound_motion(const SweepBox& box, const Nodes& nodes, const double half_m[kN], Motion* motion) const noexcept;

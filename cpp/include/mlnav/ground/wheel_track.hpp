@@ -31,6 +31,9 @@ struct WheelRegion {
   SinCos lean;
   double lean_rad = 0.0;
   double half_lean_rad = 0.0;
+
+  // No point of the wheel's lower half is farther than this from its place at the centre of the region.
+  double reach_m(const WheelFootprint& footprint) const noexcept;
 };
 
 struct WheelTrackBounds {
@@ -59,9 +62,11 @@ class WheelPatch {
 
  private:
   static constexpr int kSide = 30;
+  static constexpr int kBlock = 2;  // cells along a side of a block
   // Range of the gradient over a block of cells, rise per cell: middle and half-width.
   struct Gradient {
     float x, spread_x, y, spread_y;
+    float steep;  // its largest magnitude
   };
   struct Layout;
   float z(int ix, int iy) const noexcept { return z_[iy * kSide + ix]; }
@@ -73,7 +78,6 @@ class WheelPatch {
   double resolution_m_ = 0.0;
   double datum_m_ = 0.0;
   int nx_ = 0, ny_ = 0;
-  int block_ = 0;  // cells along a side of a block
   bool any_unknown_ = false;
   float highest_ = 0.0F;   // above datum and trend
   float steepest_ = 0.0F;  // gradient over the trend, rise per cell
