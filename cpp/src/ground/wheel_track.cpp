@@ -175,37 +175,92 @@ struct WheelPatch::Layout {
   }
 };
 
-WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
+void WheelSamples::all_of(const WheelFootprint& f) noexcept {
+  count = 0;
+  for (int k = 0; k < f.along; ++k) {
+    const int i = f.along / 2 + (k % 2 == 0 ? -(k / 2) : (k + 1) / 2);
+    for (int j = 0; j < f.across; ++j) id[count++] = static_cast<std::uint16_t>(i * f.across + j);
+  }
+}
+
+// Rows of samples in a region, each prepared when it is asked for.
+struct WheelPatch::Rows {
+  struct Row {
+    double x, y;   // of its middle, cells
+    double above;  // the axle over its rim
+    double rim;    // at v = 0, with the trend over the offset from the foot
+    double sway;   // by heading and lean, over flat ground
+    double most;   // no sample of the row rises above this, over the region
+    double rate;   // at v = 0
+  };
+  const WheelPatch& patch;
+  const WheelRegion& at;
+  const Layout& lay;
+  const WheelFootprint& f;
+  double g_head, g_left;  // trend
+  double v_x, v_y, v_rim, v_most;
+  std::uint64_t ready = 0;
+  Row row[WheelFootprint::kMaxAlong];
+
+  Rows(const WheelPatch& p, const WheelRegion& region, const Layout& layout) noexcept
+      : patch(p), at(region), lay(layout), f(*p.footprint_) {
+    g_head = p.trend_.slope_x * lay.head_x + p.trend_.slope_y * lay.head_y;
+    g_left = p.trend_.slope_x * lay.left_x + p.trend_.slope_y * lay.left_y;
+    v_x = lay.left_x * at.lean.cos * lay.per_m;
+    v_y = lay.left_y * at.lean.cos * lay.per_m;
+    v_rim = g_left * at.lean.cos - at.lean.sin;
+    v_most = f.v_m[f.across - 1];
+  }
+  const Row& operator[](int i) noexcept {
+    Row& r = row[i];
+    if ((ready >> i & 1) != 0) return r;
+    ready |= std::uint64_t{1} << i;
+    const double u = f.u_m[i];
+    r.above = f.radius_m - f.drop_m[i];
+    const double w = -r.above * at.lean.sin;
+    r.x = lay.foot_x + (u * lay.head_x + w * lay.left_x) * lay.per_m;
+    r.y = lay.foot_y + (u * lay.head_y + w * lay.left_y) * lay.per_m;
+    r.rim = g_head * u + g_left * w + f.drop_m[i] * at.lean.cos - f.radius_m;
+    r.rate = -r.above * at.lean.cos;
+    // The trend moves the rim with heading and lean, the ground over the trend is nowhere above highest_.
+    const double climb = std::fabs(g_left * r.rate - f.drop_m[i] * at.lean.sin - patch.trend_.slope_lean_m) +
+                         v_most * std::fabs(g_left * at.lean.sin + at.lean.cos);
+    r.sway = (std::fabs(g_left) * std::fabs(u) + std::fabs(g_head) * (std::fabs(w) + v_most)) * at.half_heading_rad +
+             climb * at.half_lean_rad + (std::fabs(g_head) + std::fabs(g_left) + 1.0) * lay.second_m;
+    r.most = static_cast<double>(patch.highest_) + r.rim + v_most * std::fabs(v_rim) + r.sway;
+    return r;
+  }
+};
+
+WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& among, WheelSamples* left) const noexcept {
   const WheelFootprint& f = *footprint_;
   const Layout lay(*this, at);
-  const double r = f.radius_m;
-  const double g_head = trend_.slope_x * lay.head_x + trend_.slope_y * lay.head_y;
-  const double g_left = trend_.slope_x * lay.left_x + trend_.slope_y * lay.left_y;
+  Rows rows(*this, at, lay);
   const double half_lean = at.half_lean_rad;
   const double half_turn = at.half_heading_rad;
   const double second = lay.second_m;
   const double ca = at.along.cos, sa = at.along.sin;
   const double abs_ca = std::fabs(ca), abs_sa = std::fabs(sa);
   const double abs_left_x = std::fabs(lay.left_x), abs_left_y = std::fabs(lay.left_y);
-  const int middle = f.along / 2;
   const int across = f.across;
 
-  struct Row {
-    double x, y;     // of its middle, cells
-    double rim;      // at v = 0, with the trend over the offset from the foot
-    double sway;     // by heading and lean, over flat ground
-    double most;     // no sample of the row rises above this, over the region
-    double rate;     // at v = 0
-    double above;    // (r - s)
+  // 1. Heights of the rim's samples at the centre of the region, over ground and trend. `best` carries the wheel.
+  struct Sample {
+    double x, y;  // cells
+    double value_m;
+    int i, j;
   };
-  Row rows[WheelFootprint::kMaxAlong];
-  double value[WheelFootprint::kMaxAlong][WheelFootprint::kMaxAcross];
-  bool filled[WheelFootprint::kMaxAlong];
-  const double v_x = lay.left_x * at.lean.cos * lay.per_m;
-  const double v_y = lay.left_y * at.lean.cos * lay.per_m;
-  const double v_rim = g_left * at.lean.cos - at.lean.sin;
-  const double v_most = f.v_m[across - 1];
-  const auto height = [&](double x, double y) {
+  Sample samples[WheelSamples::kMax];
+  int count = 0, best = -1;
+  double highest = -kInfinity;
+  for (int k = 0; k < among.count; ++k) {
+    const int i = among.id[k] / across;
+    const int j = among.id[k] - i * across;
+    const Rows::Row& row = rows[i];
+    if (!any_unknown_ && row.most <= highest) continue;
+    const double v = f.v_m[j];
+    const double x = row.x + v * rows.v_x;
+    const double y = row.y + v * rows.v_y;
     const int ix = static_cast<int>(x);
     const int iy = static_cast<int>(y);
     const float* const p = z_ + iy * kSide + ix;
@@ -215,56 +270,26 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
     const double z01 = static_cast<double>(p[kSide]);
     const double low = z00 + tx * (static_cast<double>(p[1]) - z00);
     const double high = z01 + tx * (static_cast<double>(p[kSide + 1]) - z01);
-    return low + ty * (high - low);
-  };
-  const auto look = [&](int i) {
-    const Row& row = rows[i];
-    for (int j = 0; j < across; ++j) {
-      const double v = f.v_m[j];
-      value[i][j] = height(row.x + v * v_x, row.y + v * v_y) + row.rim + v * v_rim;
+    const double value = low + ty * (high - low) + row.rim + v * rows.v_rim;
+    if (value > highest) {
+      highest = value;
+      best = count;
     }
-    filled[i] = true;
-  };
-
-  // 1. The sample that carries the wheel at the centre, among rows from the axle outwards.
-  double best = -kInfinity;
-  int best_i = middle, best_j = 0;
-  for (int k = 0; k < f.along; ++k) {
-    const int i = middle + (k % 2 == 0 ? -(k / 2) : (k + 1) / 2);
-    Row& row = rows[i];
-    const double u = f.u_m[i];
-    row.above = r - f.drop_m[i];
-    const double w = -row.above * at.lean.sin;
-    row.x = lay.foot_x + (u * lay.head_x + w * lay.left_x) * lay.per_m;
-    row.y = lay.foot_y + (u * lay.head_y + w * lay.left_y) * lay.per_m;
-    row.rim = g_head * u + g_left * w + f.drop_m[i] * at.lean.cos - r;
-    row.rate = -row.above * at.lean.cos;
-    // The trend moves the rim with heading and lean, the ground over the trend is nowhere above highest_.
-    const double climb = std::fabs(g_left * row.rate - f.drop_m[i] * at.lean.sin - trend_.slope_lean_m) +
-                         v_most * std::fabs(g_left * at.lean.sin + at.lean.cos);
-    row.sway = (std::fabs(g_left) * std::fabs(u) + std::fabs(g_head) * (std::fabs(w) + v_most)) * half_turn +
-               climb * half_lean + (std::fabs(g_head) + std::fabs(g_left) + 1.0) * second;
-    row.most = static_cast<double>(highest_) + row.rim + v_most * std::fabs(v_rim) + row.sway;
-    filled[i] = false;
-    if (!any_unknown_ && row.most <= best) continue;
-    look(i);
-    for (int j = 0; j < across; ++j) {
-      if (value[i][j] > best) {
-        best = value[i][j];
-        best_i = i;
-        best_j = j;
-      }
-    }
+    samples[count++] = {x, y, value, i, j};
   }
+  if (best < 0) best = 0;  // all unknown
 
   // 2. Each sample's range over the region. No sample moves farther than `reach`.
   const double reach_cells = at.reach_m(f) * lay.per_m;
   const bool fine = reach_cells <= 0.5 * (kBlock - 1);  // a sample stays within one block
   double lo = -kInfinity, hi = -kInfinity;
   bool unknown = false;
-  const auto widen = [&](int i, int j) {
-    const Row& row = rows[i];
-    const double v = f.v_m[j];
+  if (left != nullptr) left->count = 0;
+  double upper[WheelSamples::kMax];
+  const auto widen = [&](const Sample& sample) -> double {
+    const int i = sample.i;
+    const Rows::Row& row = rows.row[i];
+    const double v = f.v_m[sample.j];
     const double u = f.u_m[i];
     const double w = v * at.lean.cos - row.above * at.lean.sin;
     const double rate = row.rate - v * at.lean.sin;
@@ -277,11 +302,11 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
                            second) * lay.per_m;
     const double wide_y = (lay.half_y + std::fabs(turn_y) * half_turn + abs_left_y * abs_rate * half_lean +
                            second) * lay.per_m;
-    const double x = row.x + v * v_x;
-    const double y = row.y + v * v_y;
+    const double x = sample.x;
+    const double y = sample.y;
     if (any_unknown_ && !known(x, y, wide_x, wide_y)) {
       unknown = true;
-      return;
+      return kInfinity;
     }
     const int ix = static_cast<int>(x);
     const int iy = static_cast<int>(y);
@@ -306,7 +331,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
       sy = static_cast<double>(g.y) * lay.per_m;
       qx = static_cast<double>(g.spread_x) * lay.per_m;
       qy = static_cast<double>(g.spread_y) * lay.per_m;
-      if (value[i][j] + spread_of() <= lo) return;
+      if (sample.value_m + spread_of() <= lo) return -kInfinity;
     }
     if (tx >= wide_x && tx + wide_x <= 1.0 && ty >= wide_y && ty + wide_y <= 1.0) {
       const float* const p = z_ + iy * kSide + ix;
@@ -353,39 +378,43 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at) const noexcept {
       qy = 0.5 * (y_hi - y_lo) * lay.per_m;
     }
     const double spread = spread_of();
-    double s_lo = value[i][j] - spread, s_hi = value[i][j] + spread;
+    double s_lo = sample.value_m - spread, s_hi = sample.value_m + spread;
     if (corners) {
       // The ground over the trend lies between its corners; the trend over the offset moves with heading and lean.
-      const double rim = row.rim + v * v_rim;
+      const double rim = row.rim + v * rows.v_rim;
       const double rest =
           std::fabs(trend_.slope_x * turn_x + trend_.slope_y * turn_y) * half_turn +
-          std::fabs(g_left * rate + climb - trend_.slope_lean_m) * half_lean +
+          std::fabs(rows.g_left * rate + climb - trend_.slope_lean_m) * half_lean +
           (std::fabs(trend_.slope_x) + std::fabs(trend_.slope_y) + 1.0) * second;
       s_lo = larger(s_lo, c_lo + rim - rest);
       s_hi = smaller(s_hi, c_hi + rim + rest);
     }
     lo = larger(s_lo, lo);
     hi = larger(s_hi, hi);
+    return s_hi;
   };
-  widen(best_i, best_j);
-  for (int k = 0; k < f.along; ++k) {
-    const int i = middle + (k % 2 == 0 ? -(k / 2) : (k + 1) / 2);
-    if (!any_unknown_ && rows[i].most <= lo) continue;
-    if (!filled[i]) look(i);
-    for (int j = 0; j < across; ++j) {
-      if (!any_unknown_) {
-        double steep = static_cast<double>(steepest_);
-        if (fine) {
-          const double x = rows[i].x + f.v_m[j] * v_x - reach_cells;
-          const double y = rows[i].y + f.v_m[j] * v_y - reach_cells;
-          steep = static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
-        }
-        if (value[i][j] + rows[i].sway + steep * reach_cells <= lo) continue;
+  if (count > 0) upper[best] = widen(samples[best]);
+  for (int k = 0; k < count; ++k) {
+    const Sample& sample = samples[k];
+    if (k == best) continue;
+    upper[k] = -kInfinity;
+    if (!any_unknown_) {
+      double steep = static_cast<double>(steepest_);
+      if (fine) {
+        const double x = sample.x - reach_cells;
+        const double y = sample.y - reach_cells;
+        steep = static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
       }
-      if (i != best_i || j != best_j) widen(i, j);
+      if (sample.value_m + rows.row[sample.i].sway + steep * reach_cells <= lo) continue;
     }
+    upper[k] = widen(sample);
   }
   if (unknown) return {Status::kUnknownGround, 0.0, 0.0};
+  if (left != nullptr) {
+    for (int k = 0; k < count; ++k) {
+      if (upper[k] > lo || k == best) left->id[left->count++] = static_cast<std::uint16_t>(samples[k].i * across + samples[k].j);
+    }
+  }
   const double base = datum_m_ - trend_.slope_lean_m * (at.lean_rad - trend_.lean_rad);
   return {Status::kOk, base + lo - kStored_m, base + hi + kStored_m};
 }

@@ -7,6 +7,8 @@
 #include <cstdio>
 
 namespace mlnav {
+struct Stat { long regions[16], rounds[16], wins[16], after, winr, lossr, by[4][5], n[4][5]; ~Stat() { for (int k = 0; k < 4; ++k) for (int r = 0; r < 5; ++r) std::printf("len %d result %d: n %ld regions %ld\n", k, r, n[k][r], by[k][r]); for (int i = 0; i < 14; ++i) std::printf("round %d: %ld rounds %ld regions won %ld\n", i, rounds[i], regions[i], wins[i]); std::printf("after trapped %ld; in won boxes %ld lost %ld\n", after, winr, lossr); } };
+static Stat ST;
 
 using namespace verified;
 
@@ -20,7 +22,7 @@ constexpr int kMaxTightened = 3;
 
 constexpr int kMaxSplits = 13;
 constexpr int kReliefSplits = 9;
-static const double kSmallest_m = std::getenv("SM")?std::atof(std::getenv("SM")):0.012; static const double kRoomiest_m = std::getenv("RM")?std::atof(std::getenv("RM")):.06; static const double kTighter = std::getenv("TI")?std::atof(std::getenv("TI")):.8;
+static const double kSmallest_m = std::getenv("SM")?std::atof(std::getenv("SM")):0.005; static const double kRoomiest_m = std::getenv("RM")?std::atof(std::getenv("RM")):.02; static const double kTighter = std::getenv("TI")?std::atof(std::getenv("TI")):.5;
 constexpr double kUnknownResidual = 1e9;
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
@@ -96,6 +98,7 @@ struct SweepProver::Nodes {
   double forward[kNodes][kN], left[kNodes][kN];  // the same in the heading frame
   double lean_rad[kNodes][kN];
   double s[kNodes][kN];     // S at the centre line
+  double off_m[kN];         // H less S there, the largest at a few nodes
   // How far place, lean and S can be from their linear interpolation between two nodes.
   double foot_between_m = 0.0;
   double lean_between_rad = 0.0;
@@ -144,6 +147,15 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
       nodes->lean_rad[k][i] = lean;
       nodes->s[k][i] = q[kHeight] + axles.up[i] - r - g.slope_x * (foot.x_m - g.foot.x_m) -
                        g.slope_y * (foot.y_m - g.foot.y_m) - g.slope_lean_m * (lean - g.lean_rad);
+      if (k == 0) nodes->off_m[i] = 0.0;
+      static const int SN = std::getenv("SN") ? std::atoi(std::getenv("SN")) : 2;
+      if (k % SN == 0 && k > 0 && k < kNodes - 1) {
+        const SinCos wheel = wheel_heading(h, nodes->steering[i]);
+        ++work_->lookups;
+        const WheelHeight w = wheel_height(map_, settle_.footprint, foot.x_m + r * sin * wheel.sin, foot.y_m - r * sin * wheel.cos,
+                                           wheel, {sin, std::sqrt(1.0 - sin * sin)});
+        if (w.status == Status::kOk) nodes->off_m[i] = larger(nodes->off_m[i], std::fabs(w.height_m - (q[kHeight] + axles.up[i] - r)));
+      }
     }
   }
   // Second derivatives along the box. Each link is turned by angles that are linear in t, at a total rate of at
@@ -534,12 +546,13 @@ bool SweepProver::part_of(const Nodes& nodes, const Track& track, int i, const d
 
 // Bound of |H less trend - S| with the foot in a rectangle of the track, refined only as far as `target_m` asks.
 double SweepProver::residual(const WheelPatch& patch, const Nodes& nodes, const Track& track, int i,
-                             const double rectangle[4], double target_m, int depth) noexcept {
+                             const double rectangle[4], double target_m, int depth, const WheelSamples& among) noexcept {
   WheelRegion whole;
   double s_lo = 0.0, s_hi = 0.0;
   if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return 0.0;
   ++work_->regions;
-  const WheelTrackBounds h = patch.bound(whole);
+  WheelSamples left;
+  const WheelTrackBounds h = patch.bound(whole, among, &left);
   if (h.status != Status::kOk) return kUnknownResidual;
   const double found = larger(h.hi_m - s_lo, s_hi - h.lo_m);
   if (found <= target_m || depth == 0) return found;
@@ -553,8 +566,8 @@ double SweepProver::residual(const WheelPatch& patch, const Nodes& nodes, const 
   } else {
     a[3] = b[2] = 0.5 * (rectangle[2] + rectangle[3]);
   }
-  const double in_a = residual(patch, nodes, track, i, a, target_m, depth - 1);
-  const double in_b = residual(patch, nodes, track, i, b, larger(in_a, target_m), depth - 1);
+  const double in_a = residual(patch, nodes, track, i, a, target_m, depth - 1, left);
+  const double in_b = residual(patch, nodes, track, i, b, larger(in_a, target_m), depth - 1, left);
   return smaller(found, larger(in_a, in_b));
 }
 
@@ -696,14 +709,17 @@ double SweepProver::roomiest_m(const SweepBox& box) const noexcept {
 SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to,
                                        const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept {
   const double moved = std::fabs(sweep.extent) * (sweep.turns() ? 1.5 : 1.0) * (to.fraction - from.fraction);
-  static const double SHORT = std::getenv("SH") ? std::atof(std::getenv("SH")) : 0.026;
+  static const double SHORT = std::getenv("SH") ? std::atof(std::getenv("SH")) : 0.007;
   Result r = kNoBox;
   struct Try {
     double step, clamp;
   };
   for (const Try& t : {Try{0.03, 0.7}, Try{0.01, 2.0}, Try{0.003, 2.0}, Try{0.03, 0.3}}) {
     if (!(t.step == 0.03 && t.clamp == 0.7) && moved > SHORT) break;
+    const int b4 = work_->regions;
     r = prove(sweep, tube, from, to, t.step, t.clamp, least_half_m, box, reasons);
+    (r == kProven ? ST.winr : ST.lossr) += work_->regions - b4;
+    { int k = moved > .07 ? 0 : moved > .03 ? 1 : moved > .01 ? 2 : 3; ST.by[k][r] += work_->regions - b4; ++ST.n[k][r]; }
     if (r == kProven || r == kNoGround) return r;
   }
   return r;
@@ -732,7 +748,8 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
   double small[kN];
   const double apart = (nodes.travel_m + 1.3 * std::fabs(nodes.turn)) / 8.0;
   for (int i = 0; i < kN; ++i) {
-    small[i] = 1.5 * std::fabs(nodes.height_middle_m[i] - nodes.s[kNodes / 2][i]) + 0.1 * step_m + 0.1 * apart;
+    static const double SA = std::getenv("SA") ? std::atof(std::getenv("SA")) : 1.5, SB = std::getenv("SB") ? std::atof(std::getenv("SB")) : .1;
+    small[i] = SA * nodes.off_m[i] + SB * step_m + SB * apart;
     if (least_half_m != nullptr) small[i] = larger(small[i], least_half_m[i]);
   }
   const double room = kRoom * roomiest_m(*box);
@@ -746,30 +763,64 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
     for (int i = 0; i < kN; ++i) half[i] = small[i];
   }
 
+  struct Near {
+    double forward = -1.0, left = -1.0, lean = -1.0;
+    WheelPatch patch;
+    WheelSamples samples;
+  } around[kN];
   WheelPatch patch;
+  WheelSamples everything;
+  everything.all_of(settle_.footprint);
   Motion motion;
   Track track;
   double need[kN];
   bool trapped = false;
+  double gap_before = 0.0;
   int tightened = 0;
   *reasons = kNotCertified;
   Result result = kNoBox;
   for (int round = 0; round < kMaxRounds; ++round) {
     ++work_->rounds;
+    const int before_ = work_->regions; struct At { int b, r; const int& now; bool roomy, trapped; ~At() { ST.regions[r] += now - b; ++ST.rounds[r]; if (trapped) ST.after += now - b; } } at_{before_, round, work_->regions, roomy, trapped};
     bool fits = bound_motion(*box, nodes, half, &motion);
     bool wide = !fits;
     const double share = trapped ? kTighter : 1.0;
     for (int i = 0; i < kN && fits; ++i) {
-      lay_track(*box, nodes, motion, i, &track);
-      if (!fill_patch(*box, nodes, track, i, &patch, reasons)) {
-        if ((*reasons & kBorder) != 0) return kNoGround;
-        fits = false;
-        wide = true;
-        break;
+      Near& near = around[i];
+      if (!(motion.forward[i] <= near.forward && motion.left[i] <= near.left && motion.lean[i] <= near.lean)) {
+        static const double IN = std::getenv("IN") ? std::atof(std::getenv("IN")) : 1.4;
+        Motion more = motion;
+        more.forward[i] *= IN;
+        more.left[i] *= IN;
+        more.lean[i] *= IN;
+        lay_track(*box, nodes, more, i, &track);
+        near.forward = -1.0;
+        WheelRegion whole;
+        if (!fill_patch(*box, nodes, track, i, &near.patch, &whole, reasons)) {
+          if ((*reasons & kBorder) != 0) return kNoGround;
+          fits = false;
+          wide = true;
+          break;
+        }
+        near.forward = more.forward[i];
+        near.left = more.left[i];
+        near.lean = more.lean[i];
+        ++work_->regions;
+        near.samples.count = 0;
+        if (near.patch.bound(whole, everything, &near.samples).status != Status::kOk) near.samples = everything;
       }
+      const WheelPatch& patch = near.patch;
+      lay_track(*box, nodes, motion, i, &track);
       const double rest = motion.rest_m[i];
       const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
-      const double found = residual(patch, nodes, track, i, rectangle, share * half[i] - rest, kMaxSplits);
+      static const int PARTS = std::getenv("PT") ? std::atoi(std::getenv("PT")) : 1;
+      double found = 0.0;
+      for (int part = 0; part < PARTS; ++part) {
+        const double step = (rectangle[1] - rectangle[0]) / PARTS;
+        const double piece[4] = {rectangle[0] + part * step, rectangle[0] + (part + 1) * step, rectangle[2], rectangle[3]};
+        found = larger(found, residual(patch, nodes, track, i, piece, larger(found, share * half[i] - rest), kMaxSplits, near.samples));
+        if (roomy && found + rest > half[i]) break;
+      }
       if (found == kUnknownResidual) {
         *reasons = kUnknown;
         return kNoGround;
@@ -789,8 +840,16 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
         continue;
       }
       if (wide) return kNoBox;
+      // Each round leaves about the same share of the gap, so the rest of the way is a geometric series.
+      double gap = 0.0;
+      for (int i = 0; i < kN; ++i) gap = larger(gap, need[i] - half[i]);
+      static const double GM = std::getenv("GM") ? std::atof(std::getenv("GM")) : 0.0, G0 = std::getenv("G0") ? std::atof(std::getenv("G0")) : .2;
+      double more = G0;
+      if (gap_before > 0.0 && gap < gap_before) more = larger(more, smaller(GM, gap / (gap_before - gap)));
+      else if (gap_before > 0.0) more = larger(more, GM);
+      gap_before = gap;
       for (int i = 0; i < kN; ++i) {
-        if (need[i] > half[i]) half[i] = need[i] + 0.2 * (need[i] - half[i]) + 3e-4;
+        if (need[i] > half[i]) half[i] = need[i] + more * (need[i] - half[i]) + 3e-4;
       }
       // Give up where most of the box is beyond a limit.
       box_states(box, half);
@@ -812,7 +871,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
     if (why == 0) why = pan_beyond(*box);
     if (why == 0 && std::isfinite(model_.limits.relief_max_m)) why = relief_beyond(*box, nodes, &patch);
     if (why == 0) {
-      *reasons = 0;
+      *reasons = 0; ++ST.wins[round];
       return kProven;
     }
     *reasons = why;
@@ -836,8 +895,8 @@ void SweepProver::box_states(SweepBox* box, const double half_m[kN]) noexcept {
 }
 
 bool SweepProver::fill_patch(const SweepBox& box, const Nodes& nodes, const Track& track, int i, WheelPatch* patch,
-                             unsigned* reasons) const noexcept {
-  WheelRegion whole;
+                             WheelRegion* out, unsigned* reasons) const noexcept {
+  WheelRegion& whole = *out;
   double s_lo = 0.0, s_hi = 0.0;
   const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
   if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return false;
@@ -860,7 +919,8 @@ unsigned SweepProver::relief_beyond(const SweepBox& box, const Nodes& nodes, Whe
   for (int i = 0; i < kN; ++i) {
     unsigned reasons = 0;
     lay_track(box, nodes, image, i, &track);
-    if (!fill_patch(box, nodes, track, i, patch, &reasons)) return reasons;
+    WheelRegion whole;
+    if (!fill_patch(box, nodes, track, i, patch, &whole, &reasons)) return reasons;
     const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
     if (!relief_within(*patch, nodes, track, i, rectangle, kReliefSplits)) return kRelief;
   }

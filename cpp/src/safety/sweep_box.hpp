@@ -78,7 +78,7 @@ class SweepProver {
   bool part_of(const Nodes& nodes, const Track& track, int wheel, const double rectangle[4], WheelRegion* region,
                double* s_lo, double* s_hi) const noexcept;
   double residual(const WheelPatch& patch, const Nodes& nodes, const Track& track, int wheel,
-                  const double rectangle[4], double target_m, int depth) noexcept;
+                  const double rectangle[4], double target_m, int depth, const WheelSamples& among) noexcept;
   bool relief_within(const WheelPatch& patch, const Nodes& nodes, const Track& track, int wheel,
                      const double rectangle[4], int depth) const noexcept;
   unsigned beyond_limits(const SweepBox& box) const noexcept;
@@ -86,7 +86,7 @@ class SweepProver {
   unsigned relief_beyond(const SweepBox& box, const Nodes& nodes, WheelPatch* patch) noexcept;
   double roomiest_m(const SweepBox& box) const noexcept;
   static void box_states(SweepBox* box, const double half_m[kN]) noexcept;
-  bool fill_patch(const SweepBox& box, const Nodes& nodes, const Track& track, int i, WheelPatch* patch,
+  bool fill_patch(const SweepBox& box, const Nodes& nodes, const Track& track, int i, WheelPatch* patch, WheelRegion* whole,
                   unsigned* reasons) const noexcept;
 
   const GridView& map_;

@@ -2,6 +2,8 @@
 // and leans. For proofs about stretches of motion (docs/verified_ace.md).
 #pragma once
 
+#include <cstdint>
+
 #include "mlnav/ground/wheel_height.hpp"
 
 namespace mlnav {
@@ -36,6 +38,15 @@ struct WheelRegion {
   double reach_m(const WheelFootprint& footprint) const noexcept;
 };
 
+// Samples of a footprint, row times its width across plus the place in the row, that can carry the wheel.
+struct WheelSamples {
+  static constexpr int kMax = WheelFootprint::kMaxAlong * WheelFootprint::kMaxAcross;
+  int count = 0;
+  std::uint16_t id[kMax];
+
+  void all_of(const WheelFootprint& footprint) noexcept;  // middle rows first
+};
+
 struct WheelTrackBounds {
   Status status = Status::kOk;  // kOk, kUnknownGround: anywhere in the region
   double lo_m = 0.0;
@@ -51,8 +62,9 @@ class WheelPatch {
   Status fill(const GridView& grid, const WheelFootprint& footprint, const WheelTrend& trend,
               Point2 lo, Point2 hi, double wide_m) noexcept;
 
-  // Bounds of H less the trend, over the region.
-  WheelTrackBounds bound(const WheelRegion& region) const noexcept;
+  // Bounds of H less the trend, over the region. No other samples than those of `among` carry the wheel anywhere in
+  // it; `left` (may be null) gets those that this region leaves, for parts of it.
+  WheelTrackBounds bound(const WheelRegion& region, const WheelSamples& among, WheelSamples* left) const noexcept;
 
   // Largest height span of the ground under the footprint at any pose of the region, bounded from above; a
   // bound of at most `enough_m` may be coarse. +inf over unknown ground.
@@ -69,6 +81,7 @@ class WheelPatch {
     float steep;  // its largest magnitude
   };
   struct Layout;
+  struct Rows;
   float z(int ix, int iy) const noexcept { return z_[iy * kSide + ix]; }
   bool known(double x, double y, double wide_x, double wide_y) const noexcept;
 
