@@ -232,7 +232,7 @@ struct WheelPatch::Rows {
   }
 };
 
-WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& among, WheelSamples* left) const noexcept {
+WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& among, double enough_m, WheelSamples* left) const noexcept {
   const WheelFootprint& f = *footprint_;
   const Layout lay(*this, at);
   Rows rows(*this, at, lay);
@@ -283,6 +283,8 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
   const double reach_cells = at.reach_m(f) * lay.per_m;
   const bool fine = reach_cells <= 0.5 * (kBlock - 1);  // a sample stays within one block
   double lo = -kInfinity, hi = -kInfinity;
+  const double base = datum_m_ - trend_.slope_lean_m * (at.lean_rad - trend_.lean_rad);
+  const double enough = enough_m - base;
   bool unknown = false;
   if (left != nullptr) left->count = 0;
   double upper[WheelSamples::kMax];
@@ -331,7 +333,13 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
       sy = static_cast<double>(g.y) * lay.per_m;
       qx = static_cast<double>(g.spread_x) * lay.per_m;
       qy = static_cast<double>(g.spread_y) * lay.per_m;
-      if (sample.value_m + spread_of() <= lo) return -kInfinity;
+      const double spread = spread_of();
+      lo = larger(sample.value_m - spread, lo);
+      const double most = sample.value_m + spread;
+      if (&sample != &samples[best] && (most <= enough || most <= lo)) {
+        hi = larger(most, hi);
+        return most;
+      }
     }
     if (tx >= wide_x && tx + wide_x <= 1.0 && ty >= wide_y && ty + wide_y <= 1.0) {
       const float* const p = z_ + iy * kSide + ix;
@@ -405,7 +413,12 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
         const double y = sample.y - reach_cells;
         steep = static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
       }
-      if (sample.value_m + rows.row[sample.i].sway + steep * reach_cells <= lo) continue;
+      const double most = sample.value_m + rows.row[sample.i].sway + steep * reach_cells;
+      if (most <= enough || most <= lo) {
+        upper[k] = most;
+        hi = larger(most, hi);
+        continue;
+      }
     }
     upper[k] = widen(sample);
   }
@@ -415,7 +428,6 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
       if (upper[k] > lo || k == best) left->id[left->count++] = static_cast<std::uint16_t>(samples[k].i * across + samples[k].j);
     }
   }
-  const double base = datum_m_ - trend_.slope_lean_m * (at.lean_rad - trend_.lean_rad);
   return {Status::kOk, base + lo - kStored_m, base + hi + kStored_m};
 }
 

@@ -552,7 +552,7 @@ double SweepProver::residual(const WheelPatch& patch, const Nodes& nodes, const 
   if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return 0.0;
   ++work_->regions;
   WheelSamples left;
-  const WheelTrackBounds h = patch.bound(whole, among, &left);
+  const WheelTrackBounds h = patch.bound(whole, among, coarse_ ? s_lo + target_m : -1e9, &left);
   if (h.status != Status::kOk) return kUnknownResidual;
   const double found = larger(h.hi_m - s_lo, s_hi - h.lo_m);
   if (found <= target_m || depth == 0) return found;
@@ -785,6 +785,8 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
     bool fits = bound_motion(*box, nodes, half, &motion);
     bool wide = !fits;
     const double share = trapped ? kTighter : 1.0;
+    static const int CO = std::getenv("CO") ? std::atoi(std::getenv("CO")) : 0;
+    coarse_ = CO == 2 ? roomy : CO == 1 ? !trapped : CO == 3;
     for (int i = 0; i < kN && fits; ++i) {
       Near& near = around[i];
       if (!(motion.forward[i] <= near.forward && motion.left[i] <= near.left && motion.lean[i] <= near.lean)) {
@@ -807,13 +809,13 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
         near.lean = more.lean[i];
         ++work_->regions;
         near.samples.count = 0;
-        if (near.patch.bound(whole, everything, &near.samples).status != Status::kOk) near.samples = everything;
+        if (near.patch.bound(whole, everything, -1e9, &near.samples).status != Status::kOk) near.samples = everything;
       }
       const WheelPatch& patch = near.patch;
       lay_track(*box, nodes, motion, i, &track);
       const double rest = motion.rest_m[i];
       const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
-      static const int PARTS = std::getenv("PT") ? std::atoi(std::getenv("PT")) : 1;
+      static const int PARTS = std::getenv("PT") ? std::atoi(std::getenv("PT")) : 3;
       double found = 0.0;
       for (int part = 0; part < PARTS; ++part) {
         const double step = (rectangle[1] - rectangle[0]) / PARTS;
@@ -843,7 +845,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
       // Each round leaves about the same share of the gap, so the rest of the way is a geometric series.
       double gap = 0.0;
       for (int i = 0; i < kN; ++i) gap = larger(gap, need[i] - half[i]);
-      static const double GM = std::getenv("GM") ? std::atof(std::getenv("GM")) : 0.0, G0 = std::getenv("G0") ? std::atof(std::getenv("G0")) : .2;
+      static const double GM = std::getenv("GM") ? std::atof(std::getenv("GM")) : 1.0, G0 = std::getenv("G0") ? std::atof(std::getenv("G0")) : .2;
       double more = G0;
       if (gap_before > 0.0 && gap < gap_before) more = larger(more, smaller(GM, gap / (gap_before - gap)));
       else if (gap_before > 0.0) more = larger(more, GM);

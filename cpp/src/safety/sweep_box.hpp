@@ -93,6 +93,7 @@ class SweepProver {
   const RoverModel& model_;
   const SettleModel& settle_;
   Work* work_;
+  bool coarse_ = false;
 };
 
 }  // namespace mlnav

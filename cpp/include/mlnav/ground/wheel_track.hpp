@@ -63,8 +63,9 @@ class WheelPatch {
               Point2 lo, Point2 hi, double wide_m) noexcept;
 
   // Bounds of H less the trend, over the region. No other samples than those of `among` carry the wheel anywhere in
-  // it; `left` (may be null) gets those that this region leaves, for parts of it.
-  WheelTrackBounds bound(const WheelRegion& region, const WheelSamples& among, WheelSamples* left) const noexcept;
+  // it; an upper bound below `enough_m` may be coarse; `left` (may be null) gets those that this region leaves, for parts of it.
+  WheelTrackBounds bound(const WheelRegion& region, const WheelSamples& among, double enough_m,
+                         WheelSamples* left) const noexcept;
 
   // Largest height span of the ground under the footprint at any pose of the region, bounded from above; a
   // bound of at most `enough_m` may be coarse. +inf over unknown ground.
