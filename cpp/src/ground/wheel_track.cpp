@@ -327,12 +327,27 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
               (qx * abs_left_x + qy * abs_left_y) * abs_rate) * half_lean +
              (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
     };
-    if (fine) {
-      const Gradient& g = gradient_[static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x)];
-      sx = static_cast<double>(g.x) * lay.per_m;
-      sy = static_cast<double>(g.y) * lay.per_m;
-      qx = static_cast<double>(g.spread_x) * lay.per_m;
-      qy = static_cast<double>(g.spread_y) * lay.per_m;
+    const double widest = larger(wide_x, wide_y);
+    if (widest <= 0.5 * (kBlock - 1) || (widest <= kBlock - 0.5 && left != nullptr && enough > 0)) {
+      const Gradient* const g = gradient_ + static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x);
+      if (widest <= 0.5 * (kBlock - 1)) {
+        sx = static_cast<double>(g->x) * lay.per_m;
+        sy = static_cast<double>(g->y) * lay.per_m;
+        qx = static_cast<double>(g->spread_x) * lay.per_m;
+        qy = static_cast<double>(g->spread_y) * lay.per_m;
+      } else {
+        float x_lo = 1e9F, x_hi = -1e9F, y_lo = 1e9F, y_hi = -1e9F;
+        for (const Gradient* b : {g, g + kBlock, g + kBlock * kSide, g + kBlock * kSide + kBlock}) {
+          x_lo = b->x - b->spread_x < x_lo ? b->x - b->spread_x : x_lo;
+          x_hi = b->x + b->spread_x > x_hi ? b->x + b->spread_x : x_hi;
+          y_lo = b->y - b->spread_y < y_lo ? b->y - b->spread_y : y_lo;
+          y_hi = b->y + b->spread_y > y_hi ? b->y + b->spread_y : y_hi;
+        }
+        sx = 0.5 * static_cast<double>(x_lo + x_hi) * lay.per_m;
+        sy = 0.5 * static_cast<double>(y_lo + y_hi) * lay.per_m;
+        qx = 0.5 * static_cast<double>(x_hi - x_lo) * lay.per_m;
+        qy = 0.5 * static_cast<double>(y_hi - y_lo) * lay.per_m;
+      }
       const double spread = spread_of();
       lo = larger(sample.value_m - spread, lo);
       const double most = sample.value_m + spread;

@@ -779,7 +779,9 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
   int tightened = 0;
   *reasons = kNotCertified;
   Result result = kNoBox;
-  for (int round = 0; round < kMaxRounds; ++round) {
+  static const int MR = std::getenv("MR") ? std::atoi(std::getenv("MR")) : kMaxRounds;
+  const int most_rounds = nodes.travel_m + 1.5 * std::fabs(nodes.turn) > .007 ? MR : kMaxRounds;
+  for (int round = 0; round < most_rounds; ++round) {
     ++work_->rounds;
     const int before_ = work_->regions; struct At { int b, r; const int& now; bool roomy, trapped; ~At() { ST.regions[r] += now - b; ++ST.rounds[r]; if (trapped) ST.after += now - b; } } at_{before_, round, work_->regions, roomy, trapped};
     bool fits = bound_motion(*box, nodes, half, &motion);
@@ -809,7 +811,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, con
         near.lean = more.lean[i];
         ++work_->regions;
         near.samples.count = 0;
-        if (near.patch.bound(whole, everything, -1e9, &near.samples).status != Status::kOk) near.samples = everything;
+        if (near.patch.bound(whole, everything, 1e9, &near.samples).status != Status::kOk) near.samples = everything;
       }
       const WheelPatch& patch = near.patch;
       lay_track(*box, nodes, motion, i, &track);
