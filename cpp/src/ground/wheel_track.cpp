@@ -13,8 +13,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMostRise_m = 8.0;
 constexpr double kStored_m = 6e-7;
 
-double larger(double a, double b) noexcept { return a > b ? a : b; }
-double smaller(double a, double b) noexcept { return a < b ? a : b; }
+constexpr float kFar = std::numeric_limits<float>::infinity();
+
+template <typename T>
+T larger(T a, T b) noexcept {
+  return a > b ? a : b;
+}
+template <typename T>
+T smaller(T a, T b) noexcept {
+  return a < b ? a : b;
+}
 int floor_of(double x) noexcept { return static_cast<int>(x + 1024.0) - 1024; }
 
 // No point of the wheel's lower half is farther than this from its foot, whatever the lean: (r - s)^2 + u^2 <= 2 r^2.
@@ -35,9 +43,7 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
                         const WheelTrend& trend, Point2 lo, Point2 hi, double wide_m) noexcept {
   footprint_ = &footprint;
   trend_ = trend;
-  lo_ = lo;
-  hi_ = hi;
-  wide_m_ = wide_m;
+  error_m_ = grid.height_error_m;
   resolution_m_ = grid.resolution_m;
   const double per_m = 1.0 / grid.resolution_m;
   const double size = size_m(footprint) + wide_m;
@@ -90,7 +96,6 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   struct Slopes {
     float x_lo, x_hi, y_lo, y_hi;
   };
-  constexpr float kFar = std::numeric_limits<float>::infinity();
   Slopes rows[kSide * kSide];
   for (int iy = 0; iy < ny_; ++iy) {
     const float* const a = z_ + iy * kSide;
@@ -132,11 +137,6 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
     }
   }
   return Status::kOk;
-}
-
-bool WheelPatch::holds(Point2 lo, Point2 hi, double wide_m) const noexcept {
-  return lo.x_m >= lo_.x_m && lo.y_m >= lo_.y_m && hi.x_m <= hi_.x_m && hi.y_m <= hi_.y_m &&
-         wide_m <= wide_m_;
 }
 
 // Whether every cell that a sample at (x, y) can read is known.
@@ -232,7 +232,8 @@ struct WheelPatch::Rows {
   }
 };
 
-WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& among, double enough_m, WheelSamples* left) const noexcept {
+WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& among, bool coarse,
+                                   WheelSamples* left) const noexcept {
   const WheelFootprint& f = *footprint_;
   const Layout lay(*this, at);
   Rows rows(*this, at, lay);
@@ -283,8 +284,6 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
   const double reach_cells = at.reach_m(f) * lay.per_m;
   const bool fine = reach_cells <= 0.5 * (kBlock - 1);  // a sample stays within one block
   double lo = -kInfinity, hi = -kInfinity;
-  const double base = datum_m_ - trend_.slope_lean_m * (at.lean_rad - trend_.lean_rad);
-  const double enough = enough_m - base;
   bool unknown = false;
   if (left != nullptr) left->count = 0;
   double upper[WheelSamples::kMax];
@@ -327,31 +326,30 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
               (qx * abs_left_x + qy * abs_left_y) * abs_rate) * half_lean +
              (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
     };
+    // The hull of the slopes near by says whether the sample matters.
     const double widest = larger(wide_x, wide_y);
-    if (widest <= 0.5 * (kBlock - 1) || (widest <= kBlock - 0.5 && left != nullptr && enough > 0)) {
+    const bool one_block = widest <= 0.5 * (kBlock - 1);
+    if (one_block || (coarse && widest <= kBlock - 0.5)) {
       const Gradient* const g = gradient_ + static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x);
-      if (widest <= 0.5 * (kBlock - 1)) {
-        sx = static_cast<double>(g->x) * lay.per_m;
-        sy = static_cast<double>(g->y) * lay.per_m;
-        qx = static_cast<double>(g->spread_x) * lay.per_m;
-        qy = static_cast<double>(g->spread_y) * lay.per_m;
-      } else {
-        float x_lo = 1e9F, x_hi = -1e9F, y_lo = 1e9F, y_hi = -1e9F;
+      Gradient hull = *g;
+      if (!one_block) {
+        float x_lo = kFar, x_hi = -kFar, y_lo = kFar, y_hi = -kFar;
         for (const Gradient* b : {g, g + kBlock, g + kBlock * kSide, g + kBlock * kSide + kBlock}) {
-          x_lo = b->x - b->spread_x < x_lo ? b->x - b->spread_x : x_lo;
-          x_hi = b->x + b->spread_x > x_hi ? b->x + b->spread_x : x_hi;
-          y_lo = b->y - b->spread_y < y_lo ? b->y - b->spread_y : y_lo;
-          y_hi = b->y + b->spread_y > y_hi ? b->y + b->spread_y : y_hi;
+          x_lo = smaller(b->x - b->spread_x, x_lo);
+          x_hi = larger(b->x + b->spread_x, x_hi);
+          y_lo = smaller(b->y - b->spread_y, y_lo);
+          y_hi = larger(b->y + b->spread_y, y_hi);
         }
-        sx = 0.5 * static_cast<double>(x_lo + x_hi) * lay.per_m;
-        sy = 0.5 * static_cast<double>(y_lo + y_hi) * lay.per_m;
-        qx = 0.5 * static_cast<double>(x_hi - x_lo) * lay.per_m;
-        qy = 0.5 * static_cast<double>(y_hi - y_lo) * lay.per_m;
+        hull = {0.5F * (x_lo + x_hi), 0.500001F * (x_hi - x_lo), 0.5F * (y_lo + y_hi), 0.500001F * (y_hi - y_lo), 0.0F};
       }
+      sx = static_cast<double>(hull.x) * lay.per_m;
+      sy = static_cast<double>(hull.y) * lay.per_m;
+      qx = static_cast<double>(hull.spread_x) * lay.per_m;
+      qy = static_cast<double>(hull.spread_y) * lay.per_m;
       const double spread = spread_of();
       lo = larger(sample.value_m - spread, lo);
       const double most = sample.value_m + spread;
-      if (&sample != &samples[best] && (most <= enough || most <= lo)) {
+      if (&sample != &samples[best] && (coarse || most <= lo)) {
         hi = larger(most, hi);
         return most;
       }
@@ -428,12 +426,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
         const double y = sample.y - reach_cells;
         steep = static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
       }
-      const double most = sample.value_m + rows.row[sample.i].sway + steep * reach_cells;
-      if (most <= enough || most <= lo) {
-        upper[k] = most;
-        hi = larger(most, hi);
-        continue;
-      }
+      if (sample.value_m + rows.row[sample.i].sway + steep * reach_cells <= lo) continue;
     }
     upper[k] = widen(sample);
   }
@@ -443,7 +436,8 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
       if (upper[k] > lo || k == best) left->id[left->count++] = static_cast<std::uint16_t>(samples[k].i * across + samples[k].j);
     }
   }
-  return {Status::kOk, base + lo - kStored_m, base + hi + kStored_m};
+  const double base = datum_m_ - trend_.slope_lean_m * (at.lean_rad - trend_.lean_rad);
+  return {Status::kOk, base + lo - kStored_m - error_m_, base + hi + kStored_m + error_m_};
 }
 
 double WheelPatch::relief_bound_m(const WheelRegion& at, double enough_m) const noexcept {
@@ -472,12 +466,11 @@ double WheelPatch::relief_bound_m(const WheelRegion& at, double enough_m) const 
       highest = larger(z_m, highest);
     }
   }
-  if (all == all && highest - lowest + 2.0 * kStored_m <= enough_m) return highest - lowest + 2.0 * kStored_m;
+  const double off = 2.0 * (kStored_m + error_m_);
+  if (all == all && highest - lowest + off <= enough_m) return highest - lowest + off;
 
   lowest = kInfinity;
   highest = -kInfinity;
-  const double ca = at.along.cos, sa = at.along.sin;
-  const double abs_ca = std::fabs(ca), abs_sa = std::fabs(sa);
   for (int i = 0; i < f.along; ++i) {
     const double above = f.radius_m - f.drop_m[i];
     for (int j = 0; j < f.across; ++j) {
@@ -496,9 +489,9 @@ double WheelPatch::relief_bound_m(const WheelRegion& at, double enough_m) const 
       // has its extremes at that part's corners; so has the ground itself.
       double s_lo = kInfinity, s_hi = -kInfinity;
       for (int cy = floor_of(y - wide_y); cy <= floor_of(y + wide_y); ++cy) {
-        const double ay = larger(y - wide_y, cy) - cy, by = smaller(y + wide_y, cy + 1.0) - cy;
+        const double ay = larger(y - wide_y, 1.0 * cy) - cy, by = smaller(y + wide_y, cy + 1.0) - cy;
         for (int cx = floor_of(x - wide_x); cx <= floor_of(x + wide_x); ++cx) {
-          const double ax = larger(x - wide_x, cx) - cx, bx = smaller(x + wide_x, cx + 1.0) - cx;
+          const double ax = larger(x - wide_x, 1.0 * cx) - cx, bx = smaller(x + wide_x, cx + 1.0) - cx;
           const double rise = trend_.slope_x * (origin_x_m_ + cx * resolution_m_ - trend_.foot.x_m) +
                               trend_.slope_y * (origin_y_m_ + cy * resolution_m_ - trend_.foot.y_m);
           const double gx = trend_.slope_x * resolution_m_, gy = trend_.slope_y * resolution_m_;
@@ -516,13 +509,11 @@ double WheelPatch::relief_bound_m(const WheelRegion& at, double enough_m) const 
           }
         }
       }
-      // The slope of one cell says more where the sample stays in it and moves little.
       lowest = smaller(s_lo, lowest);
       highest = larger(s_hi, highest);
     }
   }
-  (void)ca; (void)sa; (void)abs_ca; (void)abs_sa;
-  return highest - lowest + 2.0 * kStored_m;
+  return highest - lowest + off;
 }
 
 }  // namespace mlnav

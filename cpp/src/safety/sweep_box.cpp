@@ -2,27 +2,27 @@
 
 #include <cmath>
 #include <initializer_list>
-#include <limits>
-#include <cstdlib>
-#include <cstdio>
 
 namespace mlnav {
-struct Stat { long regions[16], rounds[16], wins[16], after, winr, lossr, by[4][5], n[4][5]; ~Stat() { for (int k = 0; k < 4; ++k) for (int r = 0; r < 5; ++r) std::printf("len %d result %d: n %ld regions %ld\n", k, r, n[k][r], by[k][r]); for (int i = 0; i < 14; ++i) std::printf("round %d: %ld rounds %ld regions won %ld\n", i, rounds[i], regions[i], wins[i]); std::printf("after trapped %ld; in won boxes %ld lost %ld\n", after, winr, lossr); } };
-static Stat ST;
 
 using namespace verified;
 
 namespace {
 
-constexpr double kMaxHalf_m = 0.2;
-
-constexpr double kRoom = 0.9;
-constexpr int kMaxRounds = 14;
-constexpr int kMaxTightened = 3;
-
+// Any value of these gives valid proofs; they were chosen by the share of safe ways that is proven, and the time.
+constexpr double kMaxHalf_m = 0.2;        // of a box that is worth trying
+constexpr double kRoomiest_m = 0.02;      // first box, where the limits leave room
+constexpr double kRoom = 0.9;             // of the room that the limits leave
+constexpr int kMaxRounds = 8;             // boxes tried for one stretch,
+constexpr int kMaxRoundsShort = 14;       // and for one that is not bisected any more
+constexpr int kMaxTightened = 3;          // images taken of images, to come within the limits
+constexpr double kTighter = 0.5;          // share of the box that an image is refined to then
+constexpr double kShort_m = 0.007;        // of a stretch
+constexpr int kParts = 3;                 // of a wheel's track that are bounded at first
+constexpr double kSmallest_m = 0.005;     // half a side of the smallest parts
 constexpr int kMaxSplits = 13;
 constexpr int kReliefSplits = 9;
-static const double kSmallest_m = std::getenv("SM")?std::atof(std::getenv("SM")):0.005; static const double kRoomiest_m = std::getenv("RM")?std::atof(std::getenv("RM")):.02; static const double kTighter = std::getenv("TI")?std::atof(std::getenv("TI")):.5;
+constexpr double kReachAhead = 1.4;       // ground and samples are prepared for boxes so much larger
 constexpr double kUnknownResidual = 1e9;
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
@@ -86,36 +86,37 @@ bool invert(const double from[kN][kN], double inverse[kN][kN]) noexcept {
 
 }  // namespace
 
-// The centre line at equal steps, and bounds of what lies between them.
-struct SweepProver::Nodes {
-  Pose2 pose[kNodes];
-  SinCos heading[kNodes];
-  SinCos steering[kN];
-  double steering_half_rad = 0.0;
-  double turn = 0.0;        // of the rover's heading, over the box
-  double travel_m = 0.0;    // of its origin
-  Point2 foot[kNodes][kN];
-  double forward[kNodes][kN], left[kNodes][kN];  // the same in the heading frame
-  double lean_rad[kNodes][kN];
-  double s[kNodes][kN];     // S at the centre line
-  double off_m[kN];         // H less S there, the largest at a few nodes
-  // How far place, lean and S can be from their linear interpolation between two nodes.
-  double foot_between_m = 0.0;
-  double lean_between_rad = 0.0;
-  double s_between_m[kN];
-  // At the middle: H, the links, and slopes of feet and leans by the state.
-  double height_middle_m[kN];
-  Turns<double> turns;
-  double d_forward[kN][kN], d_left[kN][kN], d_lean[kN][kN];
-};
+SweepProver::SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle,
+                         CheckWork* work) noexcept
+    : map_(map), model_(model), settle_(settle), work_(work) {
+  every_sample_.all_of(settle.footprint);
+}
 
-// Bounds over a box: of the second order of the chain, and of the wheels' reach about the centre line.
-struct SweepProver::Motion {
-  double rest_m[kN];  // of T, beside the residual of H: what is not linear in the box and the tube
-  double forward[kN], left[kN], lean[kN];
-};
+void SweepProver::steer(const SweepBox& box) noexcept {
+  Nodes& nodes = nodes_;
+  const double part = (box.to - box.from) * box.sweep.extent;
+  nodes.turn = box.sweep.turns() ? part : part * box.sweep.begin.curvature_per_m;
+  nodes.travel_m = box.sweep.turns() ? 0.0 : std::fabs(part);
+  nodes.steering_half_rad = 0.0;
+  for (int k = 0; k < kNodes; ++k) {
+    if (k > 0 && !box.sweep.resteers) {
+      for (int i = 0; i < kN; ++i) nodes.steering[k][i] = nodes.steering[0][i];
+      continue;
+    }
+    const double t = static_cast<double>(k) / (kNodes - 1);
+    box.sweep.steering_at(model_.geometry, box.from + t * (box.to - box.from), nodes.steering[k]);
+  }
+  if (!box.sweep.resteers) return;
+  for (int i = 0; i < kN; ++i) {
+    const SinCos& a = nodes.steering[0][i];
+    const SinCos& b = nodes.steering[kNodes - 1][i];
+    const double turned = std::fabs(det_atan2(b.sin * a.cos - b.cos * a.sin, b.cos * a.cos + b.sin * a.sin));
+    nodes.steering_half_rad = larger(nodes.steering_half_rad, 0.5 * turned * kWiden + 1e-12);
+  }
+}
 
-void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept {
+void SweepProver::place_nodes(const SweepBox& box) noexcept {
+  Nodes* const nodes = &nodes_;
   const double r = model_.geometry.wheel_radius_m;
   double rate[kN];
   for (int j = 0; j < kN; ++j) rate[j] = box.q_to[j] - box.q_from[j];
@@ -127,7 +128,8 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
     Turns<double> turns;
     turn_links(q, &turns);
     Axles<double> axles;
-    place_axles<false>(model_.geometry, nodes->steering, turns, &axles);
+    const SinCos* const steering = nodes->steering[k];
+    place_axles<false>(model_.geometry, steering, turns, &axles);
     const Pose2 pose = box.sweep.pose_at(box.from + t * (box.to - box.from));
     const SinCos h = det_sincos(pose.heading_rad);
     nodes->pose[k] = pose;
@@ -135,8 +137,8 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
     for (int i = 0; i < kN; ++i) {
       const double sin = axles.sin_lean[i];
       steepest = larger(steepest, std::fabs(sin));
-      const double forward = axles.forward[i] - r * sin * nodes->steering[i].sin;
-      const double left = axles.left[i] + r * sin * nodes->steering[i].cos;
+      const double forward = axles.forward[i] - r * sin * steering[i].sin;
+      const double left = axles.left[i] + r * sin * steering[i].cos;
       const Point2 foot{pose.x_m + forward * h.cos - left * h.sin,
                         pose.y_m + forward * h.sin + left * h.cos};
       const double lean = det_asin(sin);
@@ -147,23 +149,15 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
       nodes->lean_rad[k][i] = lean;
       nodes->s[k][i] = q[kHeight] + axles.up[i] - r - g.slope_x * (foot.x_m - g.foot.x_m) -
                        g.slope_y * (foot.y_m - g.foot.y_m) - g.slope_lean_m * (lean - g.lean_rad);
-      if (k == 0) nodes->off_m[i] = 0.0;
-      static const int SN = std::getenv("SN") ? std::atoi(std::getenv("SN")) : 2;
-      if (k % SN == 0 && k > 0 && k < kNodes - 1) {
-        const SinCos wheel = wheel_heading(h, nodes->steering[i]);
-        ++work_->lookups;
-        const WheelHeight w = wheel_height(map_, settle_.footprint, foot.x_m + r * sin * wheel.sin, foot.y_m - r * sin * wheel.cos,
-                                           wheel, {sin, std::sqrt(1.0 - sin * sin)});
-        if (w.status == Status::kOk) nodes->off_m[i] = larger(nodes->off_m[i], std::fabs(w.height_m - (q[kHeight] + axles.up[i] - r)));
-      }
     }
   }
   // Second derivatives along the box. Each link is turned by angles that are linear in t, at a total rate of at
   // most `turning`, so a point at a total length `reach` of links moves with at most reach turning^2.
   const RoverGeometry& g = model_.geometry;
   const double bogie = larger(std::fabs(rate[kBogieLeft]), std::fabs(rate[kBogieRight]));
+  const double steered = 2.0 * nodes->steering_half_rad;
   const double turning = std::fabs(rate[kRoll]) + std::fabs(rate[kPitch]) +
-                         std::fabs(rate[kDifferentialState]) + bogie + 2.0 * nodes->steering_half_rad;
+                         std::fabs(rate[kDifferentialState]) + bogie + steered;
   const auto length = [](double x, double z) { return std::sqrt(x * x + z * z); };
   const double front = length(g.front_x_m - g.rocker_pivot_x_m, r - g.rocker_pivot_z_m);
   const double rear = length(g.bogie_pivot_x_m - g.rocker_pivot_x_m, g.bogie_pivot_z_m - g.rocker_pivot_z_m) +
@@ -172,7 +166,7 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
                        larger(g.middle_y_m, larger(g.front_y_m, g.rear_y_m));
   const double step = 1.0 / (kNodes - 1);
   const double eighth = 0.125 * step * step * kWiden;
-  const double all = turning + std::fabs(nodes->turn);
+  const double all = turning + std::fabs(nodes->turn) + steered;
   const double arc = nodes->travel_m * std::fabs(nodes->turn);
   // The lean's sine has second derivative 1.42 turning^2, and 1 / cos to come from the sine to the angle.
   steepest = smaller(steepest + 0.05, 0.98);
@@ -189,59 +183,102 @@ void SweepProver::place_nodes(const SweepBox& box, Nodes* nodes) const noexcept 
   }
 }
 
-// Slopes of H at the middle give Y and the trends. Any numbers are valid.
-bool SweepProver::linearize(SweepBox* box, Nodes* nodes, double kStep_m, double CL) noexcept {
+// How far the centre line is from the ground at a few nodes: a first guess of the box.
+void SweepProver::sample_line(const SweepBox& box) noexcept {
+  const double r = model_.geometry.wheel_radius_m;
+  for (int i = 0; i < kN; ++i) {
+    nodes_.off_m[i] = 0.0;
+    for (int k = 2; k < kNodes - 1; k += 2) {
+      const SinCos lean = det_sincos(nodes_.lean_rad[k][i]);
+      const SinCos wheel = wheel_heading(nodes_.heading[k], nodes_.steering[k][i]);
+      const Point2& foot = nodes_.foot[k][i];
+      const WheelTrend& g = box.trend[i];
+      ++work_->lookups;
+      const WheelHeight w = wheel_height(map_, settle_.footprint, foot.x_m + r * lean.sin * wheel.sin,
+                                         foot.y_m - r * lean.sin * wheel.cos, wheel, lean);
+      if (w.status != Status::kOk) continue;
+      const double h = w.height_m - g.slope_x * (foot.x_m - g.foot.x_m) - g.slope_y * (foot.y_m - g.foot.y_m) -
+                       g.slope_lean_m * (nodes_.lean_rad[k][i] - g.lean_rad);
+      nodes_.off_m[i] = larger(nodes_.off_m[i], std::fabs(h - nodes_.s[k][i]));
+    }
+  }
+}
+
+// Slopes of H at the middle, by differences over +-step_m, give Y and the trends. Any numbers are valid.
+bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexcept {
   const double r = model_.geometry.wheel_radius_m;
   double q[kN];
   for (int j = 0; j < kN; ++j) q[j] = 0.5 * (box->q_from[j] + box->q_to[j]);
-  turn_links(q, &nodes->turns);
+  Turns<double> turns;
+  turn_links(q, &turns);
   Axles<double> axles;
-  place_axles<true>(model_.geometry, nodes->steering, nodes->turns, &axles);
+  const SinCos* const steering = nodes_.steering[kNodes / 2];
+  place_axles<false>(model_.geometry, steering, turns, &axles);
   const Pose2 pose = box->sweep.pose_at(0.5 * (box->from + box->to));
   const SinCos h = det_sincos(pose.heading_rad);
   for (int i = 0; i < kN; ++i) {
-    const SinCos wheel = wheel_heading(h, nodes->steering[i]);
+    const SinCos wheel = wheel_heading(h, steering[i]);
     const double sin = axles.sin_lean[i];
     if (!(std::fabs(sin) < 0.9)) return false;
     const SinCos lean{sin, std::sqrt(1.0 - sin * sin)};
-    const double f = axles.forward[i] - r * sin * nodes->steering[i].sin;
-    const double l = axles.left[i] + r * sin * nodes->steering[i].cos;
+    const double f = axles.forward[i] - r * sin * steering[i].sin;
+    const double l = axles.left[i] + r * sin * steering[i].cos;
     const Point2 foot{pose.x_m + f * h.cos - l * h.sin, pose.y_m + f * h.sin + l * h.cos};
+    bool known = true;
     const auto height = [&](double forward, double left, SinCos at) {
       const double side = r * at.sin;  // the axle is this far to the right of the foot
       const double x = foot.x_m + forward * h.cos - left * h.sin + side * wheel.sin;
       const double y = foot.y_m + forward * h.sin + left * h.cos - side * wheel.cos;
       ++work_->lookups;
       const WheelHeight w = wheel_height(map_, settle_.footprint, x, y, wheel, at);
-      return w.status == Status::kOk ? w.height_m : std::numeric_limits<double>::quiet_NaN();
+      known = known && w.status == Status::kOk;
+      return w.height_m;
     };
-    const double kLean = 1.3 * kStep_m;
-    const auto clamp = [&](double x) { return x > CL ? CL : x < -CL ? -CL : x; };
-    const double slope_f = clamp((height(kStep_m, 0.0, lean) - height(-kStep_m, 0.0, lean)) / (2.0 * kStep_m));
-    const double slope_l = clamp((height(0.0, kStep_m, lean) - height(0.0, -kStep_m, lean)) / (2.0 * kStep_m));
-    const SinCos more{lean.sin + kLean * lean.cos, lean.cos - kLean * lean.sin};
-    const SinCos less{lean.sin - kLean * lean.cos, lean.cos + kLean * lean.sin};
-    const double slope_lean = (height(0.0, 0.0, more) - height(0.0, 0.0, less)) / (2.0 * kLean);
-    const double middle = height(0.0, 0.0, lean);
-    if (!(slope_f + slope_l + slope_lean + middle == slope_f + slope_l + slope_lean + middle)) return false;
-    nodes->height_middle_m[i] = middle;
+    const double lean_step = 1.3 * step_m;
+    const auto cut = [&](double x) { return x > steepest ? steepest : x < -steepest ? -steepest : x; };
+    const double slope_f = cut((height(step_m, 0.0, lean) - height(-step_m, 0.0, lean)) / (2.0 * step_m));
+    const double slope_l = cut((height(0.0, step_m, lean) - height(0.0, -step_m, lean)) / (2.0 * step_m));
+    const SinCos more{lean.sin + lean_step * lean.cos, lean.cos - lean_step * lean.sin};
+    const SinCos less{lean.sin - lean_step * lean.cos, lean.cos + lean_step * lean.sin};
+    const double slope_lean = (height(0.0, 0.0, more) - height(0.0, 0.0, less)) / (2.0 * lean_step);
+    if (!known) return false;
     box->trend[i].foot = foot;
     box->trend[i].lean_rad = det_asin(sin);
     box->trend[i].slope_x = slope_f * h.cos - slope_l * h.sin;
     box->trend[i].slope_y = slope_f * h.sin + slope_l * h.cos;
     box->trend[i].slope_lean_m = slope_lean;
-    for (int j = 0; j < kN; ++j) {
-      nodes->d_forward[i][j] = axles.d_forward[i][j];
-      nodes->d_left[i][j] = axles.d_left[i][j];
-      nodes->d_lean[i][j] = axles.d_lean[i][j];
-      box->jacobian[i][j] = axles.d_up[i][j] - slope_f * axles.d_forward[i][j] -
-                            slope_l * axles.d_left[i][j] - slope_lean * axles.d_lean[i][j];
-    }
     box->chi[0][i] = slope_f;
     box->chi[1][i] = slope_l;
     box->chi[2][i] = slope_l * f - slope_f * l;
   }
-  return invert(box->jacobian, box->y);
+  return true;
+}
+
+// The links and their derivatives at the middle.
+bool SweepProver::differentiate(const SweepBox& box) noexcept {
+  double q[kN];
+  for (int j = 0; j < kN; ++j) q[j] = 0.5 * (box.q_from[j] + box.q_to[j]);
+  turn_links(q, &nodes_.turns);
+  Axles<double> axles;
+  place_axles<true>(model_.geometry, nodes_.steering[kNodes / 2], nodes_.turns, &axles);
+  for (int i = 0; i < kN; ++i) {
+    if (!(std::fabs(axles.sin_lean[i]) < 0.9)) return false;
+    for (int j = 0; j < kN; ++j) {
+      nodes_.d_forward[i][j] = axles.d_forward[i][j];
+      nodes_.d_left[i][j] = axles.d_left[i][j];
+      nodes_.d_lean[i][j] = axles.d_lean[i][j];
+      nodes_.d_up[i][j] = axles.d_up[i][j];
+    }
+  }
+  return true;
+}
+
+bool SweepProver::prepare(const SweepBox& box) noexcept {
+  steer(box);
+  if (!differentiate(box)) return false;
+  place_nodes(box);
+  for (Near& near : near_) near.forward = -1.0;
+  return true;
 }
 
 // For |u| <= half_m about the whole centre line. With q_m the middle, the line within `line` of it and delta = Y u,
@@ -252,8 +289,8 @@ bool SweepProver::linearize(SweepBox* box, Nodes* nodes, double kStep_m, double 
 // and the plane turns by the roll. A link's second derivative is the link itself, turned back; written out per link
 // and for the roll, the ground's slope cancels most of it. The third derivative of a link is at most
 // its length times (its own turning + the roll's)^3.
-bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const double half_m[kN],
-                               Motion* motion) const noexcept {
+bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Motion* motion) const noexcept {
+  const Nodes& nodes = nodes_;
   const RoverGeometry& geometry = model_.geometry;
   const double r = geometry.wheel_radius_m;
   double rise[kN];
@@ -304,7 +341,8 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
     const double slope = std::fabs(g.slope_x) + std::fabs(g.slope_y);
     const double g_f = g.slope_x * h.cos + g.slope_y * h.sin;
     const double g_l = g.slope_y * h.cos - g.slope_x * h.sin;
-    const SinCos& steered = nodes.steering[i];
+    const SinCos& steered = nodes.steering[kNodes / 2][i];
+    const BallSinCos steering = ball_sincos(steered.sin, steered.cos, nodes.steering_half_rad);
 
     struct Link {
       double x, z, length;
@@ -354,22 +392,23 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
     const int own = place == 0 ? kRocker : kBogie_;
     const double sin_link = place == 0 ? t.sin_rocker[side] : t.sin_bogie[side];
     const double cos_link = place == 0 ? t.cos_rocker[side] : t.cos_bogie[side];
-    double by_angle[2] = {}, radius_sin[2] = {}, radius_lean[2] = {};
+    double by_angle[2] = {}, radius_sin[2] = {}, radius_lean[2] = {}, sin_1 = 0.0;
     for (const bool wide : {false, true}) {
       const double half_roll = lambda[kRolled] + (wide ? theta[kRolled] : 0.0);
       const double half_link = lambda[own] + (wide ? theta[own] : 0.0);
       const BallSinCos roll = ball_sincos(t.sin_roll, t.cos_roll, half_roll);
       const BallSinCos own_link = ball_sincos(sin_link, cos_link, half_link);
-      const Ball sin = sin_lean(steered, roll.sin, roll.cos, own_link.sin);
+      const Ball sin = steering.cos * roll.sin - steering.sin * (own_link.sin * roll.cos);
       if (!(magnitude(sin) < kSteepestSinLean)) return false;
       const Ball per_cos = secant_of_sine(sin);
-      const Ball d[2] = {steered.cos * roll.cos + steered.sin * (own_link.sin * roll.sin),
-                         -(steered.sin * (own_link.cos * roll.cos))};
+      const Ball d[2] = {steering.cos * roll.cos + steering.sin * (own_link.sin * roll.sin),
+                         -(steering.sin * (own_link.cos * roll.cos))};
       for (int k = 0; k < 2; ++k) {
         const Ball lean = d[k] * per_cos;
         radius_sin[k] += 0.5 * d[k].r;
         radius_lean[k] += 0.5 * lean.r;
         by_angle[k] = theta[k == 0 ? kRolled : own];
+        if (wide) sin_1 += magnitude(d[k]) * by_angle[k];
       }
     }
     double sin_2 = 0.0, lean_2 = 0.0;
@@ -378,9 +417,10 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
       lean_2 += radius_lean[k] * by_angle[k];
     }
     const double aside = std::fabs(g_f * steered.sin - g_l * steered.cos) * r;
-    second += aside * sin_2 + std::fabs(g.slope_lean_m) * lean_2;
-    second_f += r * std::fabs(steered.sin) * sin_2;
-    second_l += r * std::fabs(steered.cos) * sin_2;
+    second += aside * sin_2 + std::fabs(g.slope_lean_m) * lean_2 +
+              r * (std::fabs(g_f) * steering.sin.r + std::fabs(g_l) * steering.cos.r) * sin_1;
+    second_f += r * (std::fabs(steered.sin) * sin_2 + steering.sin.r * sin_1);
+    second_l += r * (std::fabs(steered.cos) * sin_2 + steering.cos.r * sin_1);
 
     // First order, at the middle.
     double by_forward = 0.0, by_left = 0.0, by_lean = 0.0, residual = 0.0;
@@ -402,11 +442,9 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
     motion->left[i] = (by_left + second_l + third) * kWiden + kAbsolute;
     motion->lean[i] = (by_lean + lean_2) * kWiden + kAbsolute;
     // The heading turns the ground's slope against the rover's frame.
-    const double turned = turn + 0.5 * turn * turn;
     const double gf_r = (std::fabs(g_l) * turn + 0.5 * std::fabs(g_f) * turn * turn);
     const double gl_r = (std::fabs(g_f) * turn + 0.5 * std::fabs(g_l) * turn * turn);
     double rest = residual + second + (1.0 + slope) * third + gf_r * motion->forward[i] + gl_r * motion->left[i];
-    (void)turned;
     if (box.tube.along_m > 0.0 || box.tube.across_m > 0.0 || box.tube.heading_rad > 0.0) {
       // The tube moves the foot by e_x f + e_y l and turns it about the origin: a rise of g.(e_x f + e_y l) +
       // e_h (g_l F - g_f L), of which chi has the middle's.
@@ -431,24 +469,9 @@ bool SweepProver::bound_motion(const SweepBox& box, const Nodes& nodes, const do
   return true;
 }
 
-// Where a wheel's foot can be between each two nodes: rectangles in one frame, that of its way from the first node to the
-// last. With the values that belong to each.
-struct SweepProver::Track {
-  static constexpr int kPieces = kNodes - 1;
-  Point2 origin;
-  SinCos along;
-  struct Rectangle {
-    double along_lo, along_hi, across_lo, across_hi;
-  };
-  Rectangle piece[kPieces];
-  double lean_lo[kPieces], lean_hi[kPieces];
-  double s_lo[kPieces], s_hi[kPieces];
-  double heading_half_rad;  // beside the rover's turn
-  Rectangle whole;
-};
-
-void SweepProver::lay_track(const SweepBox& box, const Nodes& nodes, const Motion& motion, int i,
+void SweepProver::lay_track(const SweepBox& box, const Motion& motion, int i, int first_node, int last_node,
                             Track* out) const noexcept {
+  const Nodes& nodes = nodes_;
   const Point2& a = nodes.foot[0][i];
   const Point2& b = nodes.foot[kNodes - 1][i];
   const double dx = b.x_m - a.x_m;
@@ -456,144 +479,194 @@ void SweepProver::lay_track(const SweepBox& box, const Nodes& nodes, const Motio
   const double length = std::sqrt(dx * dx + dy * dy);
   out->origin = a;
   out->along = length > 1e-3 ? SinCos{dy / length, dx / length} : nodes.heading[kNodes / 2];
-  out->heading_half_rad = box.tube.heading_rad + nodes.steering_half_rad;
+  out->heading_half_rad = box.tube.heading_rad + 1e-12;
   const double step = std::fabs(nodes.turn) / (kNodes - 1);
-  const double turned = 0.5 * step * (motion.forward[i] + motion.left[i]);
+  out->turn_step_rad = step + 2.0 * nodes.steering_half_rad / (kNodes - 1);
+  out->pieces = first_node == last_node ? 1 : last_node - first_node;
   double p[kNodes], n[kNodes];
-  for (int k = 0; k < kNodes; ++k) {
+  for (int k = first_node; k <= last_node; ++k) {
     const double x = nodes.foot[k][i].x_m - a.x_m;
     const double y = nodes.foot[k][i].y_m - a.y_m;
     p[k] = x * out->along.cos + y * out->along.sin;
     n[k] = y * out->along.cos - x * out->along.sin;
   }
   out->whole = {1e9, -1e9, 1e9, -1e9};
-  for (int k = 0; k < Track::kPieces; ++k) {
+  for (int piece = 0; piece < out->pieces; ++piece) {
+    const int k = first_node + piece;
+    const int next = k < last_node ? k + 1 : k;
+    out->node[piece] = k;
+    out->node[piece + 1] = next;
     // The reach is in the rover's frame, which turns.
     const SinCos& h = nodes.heading[k];
     const double c = std::fabs(out->along.cos * h.cos + out->along.sin * h.sin);
     const double s = std::fabs(out->along.sin * h.cos - out->along.cos * h.sin);
-    const double reach_p = (nodes.foot_between_m + c * motion.forward[i] + s * motion.left[i] + 2.0 * turned) * kWiden + kAbsolute;
-    const double reach_n = (nodes.foot_between_m + s * motion.forward[i] + c * motion.left[i] + 2.0 * turned) * kWiden + kAbsolute;
-    Track::Rectangle& r = out->piece[k];
-    r = {smaller(p[k], p[k + 1]) - reach_p, larger(p[k], p[k + 1]) + reach_p,
-         smaller(n[k], n[k + 1]) - reach_n, larger(n[k], n[k + 1]) + reach_n};
+    const double turned = next == k ? 0.0 : step * (motion.forward[i] + motion.left[i]);
+    const double between = next == k ? 0.0 : nodes.foot_between_m;
+    const double reach_p = (between + c * motion.forward[i] + s * motion.left[i] + turned) * kWiden + kAbsolute;
+    const double reach_n = (between + s * motion.forward[i] + c * motion.left[i] + turned) * kWiden + kAbsolute;
+    Rectangle& r = out->piece[piece];
+    r = {smaller(p[k], p[next]) - reach_p, larger(p[k], p[next]) + reach_p,
+         smaller(n[k], n[next]) - reach_n, larger(n[k], n[next]) + reach_n};
     out->whole = {smaller(out->whole.along_lo, r.along_lo), larger(out->whole.along_hi, r.along_hi),
                   smaller(out->whole.across_lo, r.across_lo), larger(out->whole.across_hi, r.across_hi)};
-    const double lean = nodes.lean_between_rad + motion.lean[i];
-    out->lean_lo[k] = smaller(nodes.lean_rad[k][i], nodes.lean_rad[k + 1][i]) - lean;
-    out->lean_hi[k] = larger(nodes.lean_rad[k][i], nodes.lean_rad[k + 1][i]) + lean;
-    out->s_lo[k] = smaller(nodes.s[k][i], nodes.s[k + 1][i]) - nodes.s_between_m[i];
-    out->s_hi[k] = larger(nodes.s[k][i], nodes.s[k + 1][i]) + nodes.s_between_m[i];
+    const double lean = (next == k ? 1e-12 : nodes.lean_between_rad) + motion.lean[i];
+    const double s_off = next == k ? kAbsolute : nodes.s_between_m[i];
+    out->lean_lo[piece] = smaller(nodes.lean_rad[k][i], nodes.lean_rad[next][i]) - lean;
+    out->lean_hi[piece] = larger(nodes.lean_rad[k][i], nodes.lean_rad[next][i]) + lean;
+    out->s_lo[piece] = smaller(nodes.s[k][i], nodes.s[next][i]) - s_off;
+    out->s_hi[piece] = larger(nodes.s[k][i], nodes.s[next][i]) + s_off;
   }
 }
 
 // What a wheel can do with its foot in a rectangle of the track, and the range of S there. False: it is never there.
-bool SweepProver::part_of(const Nodes& nodes, const Track& track, int i, const double rectangle[4], WheelRegion* out,
-                          double* s_lo, double* s_hi) const noexcept {
+bool SweepProver::part_of(const Track& track, int i, const Rectangle& within, WheelRegion* out, double* s_lo,
+                          double* s_hi) const noexcept {
   int first = -1, last = -1;
-  double lean_lo = 0.0, lean_hi = 0.0;
-  double along_lo = 0.0, along_hi = 0.0, across_lo = 0.0, across_hi = 0.0;
-  for (int k = 0; k < Track::kPieces; ++k) {
-    const Track::Rectangle& r = track.piece[k];
-    if (r.along_lo > rectangle[1] || r.along_hi < rectangle[0] || r.across_lo > rectangle[3] ||
-        r.across_hi < rectangle[2]) {
+  double lean_lo = 1e9, lean_hi = -1e9;
+  Rectangle part{1e9, -1e9, 1e9, -1e9};
+  *s_lo = 1e9;
+  *s_hi = -1e9;
+  for (int k = 0; k < track.pieces; ++k) {
+    const Rectangle& r = track.piece[k];
+    if (r.along_lo > within.along_hi || r.along_hi < within.along_lo || r.across_lo > within.across_hi ||
+        r.across_hi < within.across_lo) {
       continue;
     }
-    if (first < 0) {
-      first = k;
-      lean_lo = track.lean_lo[k];
-      lean_hi = track.lean_hi[k];
-      *s_lo = track.s_lo[k];
-      *s_hi = track.s_hi[k];
-      along_lo = r.along_lo;
-      along_hi = r.along_hi;
-      across_lo = r.across_lo;
-      across_hi = r.across_hi;
-    } else {
-      lean_lo = smaller(lean_lo, track.lean_lo[k]);
-      lean_hi = larger(lean_hi, track.lean_hi[k]);
-      *s_lo = smaller(*s_lo, track.s_lo[k]);
-      *s_hi = larger(*s_hi, track.s_hi[k]);
-      along_lo = smaller(along_lo, r.along_lo);
-      along_hi = larger(along_hi, r.along_hi);
-      across_lo = smaller(across_lo, r.across_lo);
-      across_hi = larger(across_hi, r.across_hi);
-    }
+    if (first < 0) first = k;
     last = k + 1;
+    lean_lo = smaller(lean_lo, track.lean_lo[k]);
+    lean_hi = larger(lean_hi, track.lean_hi[k]);
+    *s_lo = smaller(*s_lo, track.s_lo[k]);
+    *s_hi = larger(*s_hi, track.s_hi[k]);
+    part = {smaller(part.along_lo, r.along_lo), larger(part.along_hi, r.along_hi),
+            smaller(part.across_lo, r.across_lo), larger(part.across_hi, r.across_hi)};
   }
   if (first < 0) return false;
-  along_lo = larger(along_lo, rectangle[0]);
-  along_hi = smaller(along_hi, rectangle[1]);
-  across_lo = larger(across_lo, rectangle[2]);
-  across_hi = smaller(across_hi, rectangle[3]);
-  const double p = 0.5 * (along_lo + along_hi);
-  const double n = 0.5 * (across_lo + across_hi);
+  part = {larger(part.along_lo, within.along_lo), smaller(part.along_hi, within.along_hi),
+          larger(part.across_lo, within.across_lo), smaller(part.across_hi, within.across_hi)};
+  const double p = 0.5 * (part.along_lo + part.along_hi);
+  const double n = 0.5 * (part.across_lo + part.across_hi);
   out->along = track.along;
   out->foot = {track.origin.x_m + p * track.along.cos - n * track.along.sin,
                track.origin.y_m + p * track.along.sin + n * track.along.cos};
-  out->half_along_m = 0.5 * (along_hi - along_lo) * kWiden + kAbsolute;
-  out->half_across_m = 0.5 * (across_hi - across_lo) * kWiden + kAbsolute;
+  out->half_along_m = 0.5 * (part.along_hi - part.along_lo) * kWiden + kAbsolute;
+  out->half_across_m = 0.5 * (part.across_hi - part.across_lo) * kWiden + kAbsolute;
   const int middle = (first + last) / 2;
-  const double step = std::fabs(nodes.turn) / (kNodes - 1);
-  out->heading = wheel_heading(nodes.heading[middle], nodes.steering[i]);
-  out->half_heading_rad = step * (middle - first > last - middle ? middle - first : last - middle) +
-                          track.heading_half_rad + 1e-12;
+  const int node = track.node[middle];
+  const int farthest = track.node[last] - track.node[first] == 0 ? 0
+                       : middle - first > last - middle          ? middle - first
+                                                                  : last - middle;
+  out->heading = wheel_heading(nodes_.heading[node], nodes_.steering[node][i]);
+  out->half_heading_rad = (track.turn_step_rad * farthest + track.heading_half_rad) * kWiden;
   out->lean_rad = 0.5 * (lean_lo + lean_hi);
   out->lean = det_sincos(out->lean_rad);
   out->half_lean_rad = 0.5 * (lean_hi - lean_lo) * kWiden + 1e-12;
   return true;
 }
 
-// Bound of |H less trend - S| with the foot in a rectangle of the track, refined only as far as `target_m` asks.
-double SweepProver::residual(const WheelPatch& patch, const Nodes& nodes, const Track& track, int i,
-                             const double rectangle[4], double target_m, int depth, const WheelSamples& among) noexcept {
+// Prepares ground and samples about a wheel, somewhat farther than it reaches.
+bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i, unsigned* reasons) noexcept {
+  Near& near = near_[i];
+  if (motion.forward[i] <= near.forward && motion.left[i] <= near.left && motion.lean[i] <= near.lean) return true;
+  near.forward = -1.0;
+  Motion more;
+  more.forward[i] = kReachAhead * motion.forward[i];
+  more.left[i] = kReachAhead * motion.left[i];
+  more.lean[i] = kReachAhead * motion.lean[i];
+  lay_track(box, more, i, 0, kNodes - 1, &track_);
   WheelRegion whole;
   double s_lo = 0.0, s_hi = 0.0;
-  if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return 0.0;
-  ++work_->regions;
+  if (!part_of(track_, i, track_.whole, &whole, &s_lo, &s_hi)) return false;
+  const double c = std::fabs(whole.along.cos), s = std::fabs(whole.along.sin);
+  const double x = c * whole.half_along_m + s * whole.half_across_m;
+  const double y = s * whole.half_along_m + c * whole.half_across_m;
+  const double wide = whole.reach_m(settle_.footprint);  // no part reaches farther
+  const Status status = near.patch.fill(map_, settle_.footprint, box.trend[i],
+                                        {whole.foot.x_m - x, whole.foot.y_m - y},
+                                        {whole.foot.x_m + x, whole.foot.y_m + y}, wide);
+  if (status != Status::kOk) {
+    *reasons = status == Status::kOutsideMap ? kBorder : kNotCertified;
+    return false;
+  }
+  near.forward = more.forward[i];
+  near.left = more.left[i];
+  near.lean = more.lean[i];
+  ++work_->ranges;
+  // Over unknown ground all samples stay: parts of the region may be known.
+  if (near.patch.bound(whole, every_sample_, true, &near.samples).status != Status::kOk) {
+    near.samples = every_sample_;
+  }
+  return true;
+}
+
+// Bound of |H less trend - S| with the foot in a rectangle of the track, refined only as far as `target_m` asks.
+double SweepProver::residual(const Near& near, const Track& track, int i, const Rectangle& at, double target_m,
+                             int depth, const WheelSamples& among) noexcept {
+  WheelRegion region;
+  double s_lo = 0.0, s_hi = 0.0;
+  if (!part_of(track, i, at, &region, &s_lo, &s_hi)) return 0.0;
+  ++work_->ranges;
   WheelSamples left;
-  const WheelTrackBounds h = patch.bound(whole, among, coarse_ ? s_lo + target_m : -1e9, &left);
+  const WheelTrackBounds h = near.patch.bound(region, among, false, &left);
   if (h.status != Status::kOk) return kUnknownResidual;
   const double found = larger(h.hi_m - s_lo, s_hi - h.lo_m);
-  if (found <= target_m || depth == 0) return found;
-  const double along = rectangle[1] - rectangle[0];
-  const double across = rectangle[3] - rectangle[2];
-  if (larger(along, across) <= 2.0 * kSmallest_m) return found;
-  double a[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
-  double b[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
+  const double along = at.along_hi - at.along_lo;
+  const double across = at.across_hi - at.across_lo;
+  if (found <= target_m || depth == 0 || larger(along, across) <= 2.0 * kSmallest_m) return found;
+  Rectangle a = at, b = at;
   if (along >= across) {
-    a[1] = b[0] = 0.5 * (rectangle[0] + rectangle[1]);
+    a.along_hi = b.along_lo = 0.5 * (at.along_lo + at.along_hi);
   } else {
-    a[3] = b[2] = 0.5 * (rectangle[2] + rectangle[3]);
+    a.across_hi = b.across_lo = 0.5 * (at.across_lo + at.across_hi);
   }
-  const double in_a = residual(patch, nodes, track, i, a, target_m, depth - 1, left);
-  const double in_b = residual(patch, nodes, track, i, b, larger(in_a, target_m), depth - 1, left);
+  const double in_a = residual(near, track, i, a, target_m, depth - 1, left);
+  const double in_b = residual(near, track, i, b, larger(in_a, target_m), depth - 1, left);
   return smaller(found, larger(in_a, in_b));
 }
 
-bool SweepProver::relief_within(const WheelPatch& patch, const Nodes& nodes, const Track& track, int i,
-                                const double rectangle[4], int depth) const noexcept {
-  const double limit = model_.limits.relief_max_m;
-  WheelRegion whole;
-  double s_lo = 0.0, s_hi = 0.0;
-  if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return true;
-  if (patch.relief_bound_m(whole, limit) <= limit) return true;
-  if (depth == 0) { if (std::getenv("DBG")) std::printf("  relief wheel %d bound %.4f half %.5f %.5f head %.5f lean %.5f rect %g %g\n", i, patch.relief_bound_m(whole, limit), whole.half_along_m, whole.half_across_m, whole.half_heading_rad, whole.half_lean_rad, rectangle[1]-rectangle[0], rectangle[3]-rectangle[2]); return false; }
-  double a[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
-  double b[4] = {rectangle[0], rectangle[1], rectangle[2], rectangle[3]};
-  if (rectangle[1] - rectangle[0] >= rectangle[3] - rectangle[2]) {
-    a[1] = b[0] = 0.5 * (rectangle[0] + rectangle[1]);
-  } else {
-    a[3] = b[2] = 0.5 * (rectangle[2] + rectangle[3]);
+// Half of the box that wheel i needs: a bound of |T_i| over it, refined only as far as `target_m` asks. `give_up`: at
+// the first part that needs more.
+double SweepProver::need(const SweepBox& box, const Motion& motion, int i, double target_m, bool give_up) noexcept {
+  lay_track(box, motion, i, 0, kNodes - 1, &track_);
+  const double rest = motion.rest_m[i];
+  double found = 0.0;
+  Rectangle part = track_.whole;
+  for (int k = 0; k < kParts; ++k) {
+    const double step = (track_.whole.along_hi - track_.whole.along_lo) / kParts;
+    part.along_lo = track_.whole.along_lo + k * step;
+    part.along_hi = k == kParts - 1 ? track_.whole.along_hi : part.along_lo + step;
+    const double target = larger(found, target_m / kWiden - rest);
+    found = larger(found, residual(near_[i], track_, i, part, target, kMaxSplits, near_[i].samples));
+    if (give_up && found + rest > target_m) break;
   }
-  return relief_within(patch, nodes, track, i, a, depth - 1) && relief_within(patch, nodes, track, i, b, depth - 1);
+  return (found + rest) * kWiden;
 }
 
-// Limits of attitude and suspension over the image.
-unsigned SweepProver::beyond_limits(const SweepBox& box) const noexcept {
+// Largest relief with the wheel's foot in a rectangle of the track, refined only as far as the limit asks.
+double SweepProver::relief_bound_m(const Near& near, const Track& track, int i, const Rectangle& at,
+                                   int depth) const noexcept {
+  const double limit = model_.limits.relief_max_m;
+  WheelRegion region;
+  double s_lo = 0.0, s_hi = 0.0;
+  if (!part_of(track, i, at, &region, &s_lo, &s_hi)) return 0.0;
+  const double found = near.patch.relief_bound_m(region, limit);
+  if (found <= limit || depth == 0) return found;
+  Rectangle a = at, b = at;
+  if (at.along_hi - at.along_lo >= at.across_hi - at.across_lo) {
+    a.along_hi = b.along_lo = 0.5 * (at.along_lo + at.along_hi);
+  } else {
+    a.across_hi = b.across_lo = 0.5 * (at.across_lo + at.across_hi);
+  }
+  const double in_a = relief_bound_m(near, track, i, a, depth - 1);
+  if (in_a > limit) return smaller(found, in_a);
+  return smaller(found, larger(in_a, relief_bound_m(near, track, i, b, depth - 1)));
+}
+
+// Limits of attitude and suspension over a share of the image.
+unsigned SweepProver::beyond_limits(const SweepBox& box, double share) const noexcept {
   const SafetyLimits& l = model_.limits;
   const auto most = [&](int j) {
-    return larger(std::fabs(box.q_from[j]), std::fabs(box.q_to[j])) + box.state_half[j];
+    return larger(std::fabs(box.q_from[j]), std::fabs(box.q_to[j])) + share * box.state_half[j];
   };
   unsigned reasons = 0;
   if (most(kDifferentialState) > l.differential_max_rad) reasons |= kDifferential;
@@ -601,8 +674,8 @@ unsigned SweepProver::beyond_limits(const SweepBox& box) const noexcept {
   // -log(cos roll cos pitch) is convex along the line, so its largest is at an end.
   const double cos_tilt_max = det_sincos(l.tilt_max_rad).cos;
   for (const double* q : {box.q_from, box.q_to}) {
-    const double roll = std::fabs(q[kRoll]) + box.state_half[kRoll];
-    const double pitch = std::fabs(q[kPitch]) + box.state_half[kPitch];
+    const double roll = std::fabs(q[kRoll]) + share * box.state_half[kRoll];
+    const double pitch = std::fabs(q[kPitch]) + share * box.state_half[kPitch];
     if (!(roll < 1.5 && pitch < 1.5 &&
           det_sincos(roll).cos * det_sincos(pitch).cos >= cos_tilt_max + 1e-12)) {
       reasons |= kTilt;
@@ -615,7 +688,9 @@ unsigned SweepProver::beyond_limits(const SweepBox& box) const noexcept {
 // U = z + zp sec(pitch) sec(roll) + f A + l B, with A = tan(pitch) sec(roll), B = tan(roll) and (f, l) the place in the
 // heading frame. Along the centre line
 //   dU/dt = (z' - A travel) + (zp sec sec)' + f (A' - B turn) + l (B' + A turn).
-unsigned SweepProver::pan_beyond(const SweepBox& box) const noexcept {
+unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
+  const SweepBox& box = *out;
+  out->clearance_m = INFINITY;
   const RoverGeometry& g = model_.geometry;
   const Pose2 begin = box.sweep.pose_at(box.from);
   const Pose2 end = box.sweep.pose_at(box.to);
@@ -676,7 +751,9 @@ unsigned SweepProver::pan_beyond(const SweepBox& box) const noexcept {
     const Clearance clearance = pan_clearance(map_, g, pose, center, widen);
     if (clearance.status != Status::kOk) return reason_of(clearance.status);
     const double moves = (half * along + aside + off) * kWiden + kAbsolute;
-    if (clearance.clearance_m - moves < model_.limits.clearance_min_m) return kClearance;
+    const double least = clearance.clearance_m - moves - map_.height_error_m;
+    out->clearance_m = smaller(least, out->clearance_m);
+    if (least < model_.limits.clearance_min_m) return kClearance;
   }
   return 0;
 }
@@ -706,187 +783,8 @@ double SweepProver::roomiest_m(const SweepBox& box) const noexcept {
   return room;
 }
 
-SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to,
-                                       const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept {
-  const double moved = std::fabs(sweep.extent) * (sweep.turns() ? 1.5 : 1.0) * (to.fraction - from.fraction);
-  static const double SHORT = std::getenv("SH") ? std::atof(std::getenv("SH")) : 0.007;
-  Result r = kNoBox;
-  struct Try {
-    double step, clamp;
-  };
-  for (const Try& t : {Try{0.03, 0.7}, Try{0.01, 2.0}, Try{0.003, 2.0}, Try{0.03, 0.3}}) {
-    if (!(t.step == 0.03 && t.clamp == 0.7) && moved > SHORT) break;
-    const int b4 = work_->regions;
-    r = prove(sweep, tube, from, to, t.step, t.clamp, least_half_m, box, reasons);
-    (r == kProven ? ST.winr : ST.lossr) += work_->regions - b4;
-    { int k = moved > .07 ? 0 : moved > .03 ? 1 : moved > .01 ? 2 : 3; ST.by[k][r] += work_->regions - b4; ++ST.n[k][r]; }
-    if (r == kProven || r == kNoGround) return r;
-  }
-  return r;
-}
-
-SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m, double clamp,
-                                       const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept {
-  ++work_->boxes;
-  box->sweep = sweep;
-  box->tube = tube;
-  box->from = from.fraction;
-  box->to = to.fraction;
-  for (int j = 0; j < kN; ++j) {
-    box->q_from[j] = from.q[j];
-    box->q_to[j] = to.q[j];
-  }
-  Nodes nodes;
-  wheel_steering(model_.geometry, sweep.begin.curvature_per_m, nodes.steering);
-  const double part = (to.fraction - from.fraction) * sweep.extent;
-  nodes.turn = sweep.turns() ? part : part * sweep.begin.curvature_per_m;
-  nodes.travel_m = sweep.turns() ? 0.0 : std::fabs(part);
-  *reasons = kUnknown;
-  if (!linearize(box, &nodes, step_m, clamp)) return kNoGround;
-  place_nodes(*box, &nodes);
-
-  double small[kN];
-  const double apart = (nodes.travel_m + 1.3 * std::fabs(nodes.turn)) / 8.0;
-  for (int i = 0; i < kN; ++i) {
-    static const double SA = std::getenv("SA") ? std::atof(std::getenv("SA")) : 1.5, SB = std::getenv("SB") ? std::atof(std::getenv("SB")) : .1;
-    small[i] = SA * nodes.off_m[i] + SB * step_m + SB * apart;
-    if (least_half_m != nullptr) small[i] = larger(small[i], least_half_m[i]);
-  }
-  const double room = kRoom * roomiest_m(*box);
-  double half[kN];
-  bool roomy = step_m > 0.01;
-  for (int i = 0; i < kN; ++i) {
-    half[i] = smaller(room, kRoomiest_m);
-    roomy = roomy && half[i] >= small[i];
-  }
-  if (!roomy) {
-    for (int i = 0; i < kN; ++i) half[i] = small[i];
-  }
-
-  struct Near {
-    double forward = -1.0, left = -1.0, lean = -1.0;
-    WheelPatch patch;
-    WheelSamples samples;
-  } around[kN];
-  WheelPatch patch;
-  WheelSamples everything;
-  everything.all_of(settle_.footprint);
-  Motion motion;
-  Track track;
-  double need[kN];
-  bool trapped = false;
-  double gap_before = 0.0;
-  int tightened = 0;
-  *reasons = kNotCertified;
-  Result result = kNoBox;
-  static const int MR = std::getenv("MR") ? std::atoi(std::getenv("MR")) : kMaxRounds;
-  const int most_rounds = nodes.travel_m + 1.5 * std::fabs(nodes.turn) > .007 ? MR : kMaxRounds;
-  for (int round = 0; round < most_rounds; ++round) {
-    ++work_->rounds;
-    const int before_ = work_->regions; struct At { int b, r; const int& now; bool roomy, trapped; ~At() { ST.regions[r] += now - b; ++ST.rounds[r]; if (trapped) ST.after += now - b; } } at_{before_, round, work_->regions, roomy, trapped};
-    bool fits = bound_motion(*box, nodes, half, &motion);
-    bool wide = !fits;
-    const double share = trapped ? kTighter : 1.0;
-    static const int CO = std::getenv("CO") ? std::atoi(std::getenv("CO")) : 0;
-    coarse_ = CO == 2 ? roomy : CO == 1 ? !trapped : CO == 3;
-    for (int i = 0; i < kN && fits; ++i) {
-      Near& near = around[i];
-      if (!(motion.forward[i] <= near.forward && motion.left[i] <= near.left && motion.lean[i] <= near.lean)) {
-        static const double IN = std::getenv("IN") ? std::atof(std::getenv("IN")) : 1.4;
-        Motion more = motion;
-        more.forward[i] *= IN;
-        more.left[i] *= IN;
-        more.lean[i] *= IN;
-        lay_track(*box, nodes, more, i, &track);
-        near.forward = -1.0;
-        WheelRegion whole;
-        if (!fill_patch(*box, nodes, track, i, &near.patch, &whole, reasons)) {
-          if ((*reasons & kBorder) != 0) return kNoGround;
-          fits = false;
-          wide = true;
-          break;
-        }
-        near.forward = more.forward[i];
-        near.left = more.left[i];
-        near.lean = more.lean[i];
-        ++work_->regions;
-        near.samples.count = 0;
-        if (near.patch.bound(whole, everything, 1e9, &near.samples).status != Status::kOk) near.samples = everything;
-      }
-      const WheelPatch& patch = near.patch;
-      lay_track(*box, nodes, motion, i, &track);
-      const double rest = motion.rest_m[i];
-      const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
-      static const int PARTS = std::getenv("PT") ? std::atoi(std::getenv("PT")) : 3;
-      double found = 0.0;
-      for (int part = 0; part < PARTS; ++part) {
-        const double step = (rectangle[1] - rectangle[0]) / PARTS;
-        const double piece[4] = {rectangle[0] + part * step, rectangle[0] + (part + 1) * step, rectangle[2], rectangle[3]};
-        found = larger(found, residual(patch, nodes, track, i, piece, larger(found, share * half[i] - rest), kMaxSplits, near.samples));
-        if (roomy && found + rest > half[i]) break;
-      }
-      if (found == kUnknownResidual) {
-        *reasons = kUnknown;
-        return kNoGround;
-      }
-      need[i] = (found + rest) * kWiden;
-      if (need[i] > half[i]) {
-        fits = false;
-        if (roomy) break;
-      }
-      wide = wide || need[i] > kMaxHalf_m;
-    }
-    if (!fits) {
-      if (trapped) return result;
-      if (roomy) {  // a smaller box may hold fewer kinks
-        roomy = false;
-        for (int i = 0; i < kN; ++i) half[i] = small[i];
-        continue;
-      }
-      if (wide) return kNoBox;
-      // Each round leaves about the same share of the gap, so the rest of the way is a geometric series.
-      double gap = 0.0;
-      for (int i = 0; i < kN; ++i) gap = larger(gap, need[i] - half[i]);
-      static const double GM = std::getenv("GM") ? std::atof(std::getenv("GM")) : 1.0, G0 = std::getenv("G0") ? std::atof(std::getenv("G0")) : .2;
-      double more = G0;
-      if (gap_before > 0.0 && gap < gap_before) more = larger(more, smaller(GM, gap / (gap_before - gap)));
-      else if (gap_before > 0.0) more = larger(more, GM);
-      gap_before = gap;
-      for (int i = 0; i < kN; ++i) {
-        if (need[i] > half[i]) half[i] = need[i] + more * (need[i] - half[i]) + 3e-4;
-      }
-      // Give up where most of the box is beyond a limit.
-      box_states(box, half);
-      for (double& h : box->state_half) h *= 0.7;
-      const unsigned why = beyond_limits(*box);
-      if (why != 0) {
-        *reasons = why;
-        return kBeyondLimit;
-      }
-      continue;
-    }
-    trapped = true;
-    for (int i = 0; i < kN; ++i) {
-      box->half_m[i] = half[i];
-      box->image_m[i] = need[i];
-    }
-    box_states(box, need);
-    unsigned why = beyond_limits(*box);
-    if (why == 0) why = pan_beyond(*box);
-    if (why == 0 && std::isfinite(model_.limits.relief_max_m)) why = relief_beyond(*box, nodes, &patch);
-    if (why == 0) {
-      *reasons = 0; ++ST.wins[round];
-      return kProven;
-    }
-    *reasons = why;
-    result = why == kRelief ? kReliefBeyond : kBeyondLimit;
-    if (++tightened > kMaxTightened || least_half_m != nullptr) return result;
-    for (int i = 0; i < kN; ++i) half[i] = need[i];
-  }
-  return result;
-}
-
-void SweepProver::box_states(SweepBox* box, const double half_m[kN]) noexcept {
+// Half-widths of the states in which wheel heights are within half_m of the centre line and its tube.
+static void set_states(const double half_m[kN], SweepBox* box) noexcept {
   for (int j = 0; j < kN; ++j) {
     double sum = 0.0;
     for (int i = 0; i < kN; ++i) {
@@ -898,37 +796,167 @@ void SweepProver::box_states(SweepBox* box, const double half_m[kN]) noexcept {
   }
 }
 
-bool SweepProver::fill_patch(const SweepBox& box, const Nodes& nodes, const Track& track, int i, WheelPatch* patch,
-                             WheelRegion* out, unsigned* reasons) const noexcept {
-  WheelRegion& whole = *out;
-  double s_lo = 0.0, s_hi = 0.0;
-  const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
-  if (!part_of(nodes, track, i, rectangle, &whole, &s_lo, &s_hi)) return false;
-  const double c = std::fabs(whole.along.cos), s = std::fabs(whole.along.sin);
-  const double x = c * whole.half_along_m + s * whole.half_across_m;
-  const double y = s * whole.half_along_m + c * whole.half_across_m;
-  const double wide = whole.reach_m(settle_.footprint);  // no part reaches farther
-  const Status status = patch->fill(map_, settle_.footprint, box.trend[i], {whole.foot.x_m - x, whole.foot.y_m - y},
-                                    {whole.foot.x_m + x, whole.foot.y_m + y}, wide);
-  if (status == Status::kOk) return true;
-  *reasons = status == Status::kOutsideMap ? kBorder : kNotCertified;
-  return false;
+SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to,
+                                       const double least_half_m[kN], SweepBox* box, unsigned* reasons) noexcept {
+  ++work_->boxes;
+  box->sweep = sweep;
+  box->tube = tube;
+  box->from = from.fraction;
+  box->to = to.fraction;
+  for (int j = 0; j < kN; ++j) {
+    box->q_from[j] = from.q[j];
+    box->q_to[j] = to.q[j];
+  }
+  steer(*box);
+  const double length = nodes_.travel_m + 1.5 * std::fabs(nodes_.turn) + nodes_.steering_half_rad;
+  // Slopes of H near by serve most stretches. Others help short ones at steep rocks.
+  constexpr double kSlopes[][2] = {{0.03, 0.7}, {0.01, 2.0}, {0.003, 2.0}, {0.03, 0.3}};
+  Result result = kNoBox;
+  for (const auto& slopes : kSlopes) {
+    result = try_box(least_half_m, slopes[0], slopes[1], box, reasons);
+    if (result == kProven || result == kNoGround || length > kShort_m) break;
+  }
+  return result;
+}
+
+SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double step_m, double steepest,
+                                         SweepBox* box, unsigned* reasons) noexcept {
+  *reasons = kUnknown;
+  if (!linearize(box, step_m, steepest)) return kNoGround;
+  *reasons = kNotCertified;
+  if (!prepare(*box)) return kNoBox;
+  for (int i = 0; i < kN; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      box->jacobian[i][j] = nodes_.d_up[i][j] - box->chi[0][i] * nodes_.d_forward[i][j] -
+                            box->chi[1][i] * nodes_.d_left[i][j] -
+                            box->trend[i].slope_lean_m * nodes_.d_lean[i][j];
+    }
+  }
+  if (!invert(box->jacobian, box->y)) return kNoBox;
+  sample_line(*box);
+
+  double small[kN], half[kN];
+  const double apart = nodes_.travel_m + 1.3 * std::fabs(nodes_.turn) + nodes_.steering_half_rad;
+  const double room = kRoom * roomiest_m(*box);
+  bool roomy = step_m > 0.01;
+  for (int i = 0; i < kN; ++i) {
+    small[i] = larger(1.5 * nodes_.off_m[i] + 0.1 * step_m + 0.0125 * apart + 1.2 * map_.height_error_m,
+                      least_half_m[i]);
+    half[i] = smaller(room, kRoomiest_m);
+    roomy = roomy && half[i] >= small[i];
+  }
+  for (int i = 0; i < kN && !roomy; ++i) half[i] = small[i];
+
+  double needs[kN];
+  double gap_before_m = 0.0;
+  bool trapped = false;
+  int tightened = 0;
+  Result result = kNoBox;
+  const int rounds = apart > kShort_m ? kMaxRounds : kMaxRoundsShort;
+  for (int round = 0; round < rounds; ++round) {
+    bool fits = bound_motion(*box, half, &motion_);
+    bool usable = fits;
+    for (int i = 0; i < kN && fits; ++i) {
+      if (!look_round(*box, motion_, i, reasons)) {
+        if ((*reasons & kBorder) != 0) return kNoGround;
+        fits = usable = false;
+        break;
+      }
+      needs[i] = need(*box, motion_, i, (trapped ? kTighter : 1.0) * half[i], roomy);
+      if (needs[i] >= kUnknownResidual) {
+        *reasons = kUnknown;
+        return kNoGround;
+      }
+      if (roomy && needs[i] > half[i]) fits = false;
+    }
+    for (int i = 0; i < kN && fits; ++i) fits = needs[i] <= half[i];
+    if (!fits) {
+      if (trapped) return result;
+      if (roomy) {  // a smaller box may hold fewer kinks
+        roomy = false;
+        for (int i = 0; i < kN; ++i) half[i] = small[i];
+        continue;
+      }
+      if (!usable) return kNoBox;
+      // The gap that is left shrinks by about the same share each round.
+      double gap_m = 0.0;
+      for (int i = 0; i < kN; ++i) gap_m = larger(gap_m, needs[i] - half[i]);
+      double more = 0.2;
+      if (gap_before_m > 0.0) {
+        more = gap_m < gap_before_m ? larger(more, smaller(1.0, gap_m / (gap_before_m - gap_m))) : 1.0;
+      }
+      gap_before_m = gap_m;
+      for (int i = 0; i < kN; ++i) {
+        if (needs[i] > kMaxHalf_m) return kNoBox;
+        if (needs[i] > half[i]) half[i] = needs[i] + more * (needs[i] - half[i]) + 3e-4;
+      }
+      // Give up where most of the box is beyond a limit.
+      set_states(half, box);
+      const unsigned why = beyond_limits(*box, 0.7);
+      if (why != 0) {
+        *reasons = why;
+        return kBeyondLimit;
+      }
+      continue;
+    }
+    trapped = true;
+    roomy = false;
+    for (int i = 0; i < kN; ++i) {
+      // The image of a box that is trapped is trapped, but it may hold less than it has to.
+      box->half_m[i] = half[i];
+      box->image_m[i] = needs[i];
+    }
+    set_states(needs, box);
+    unsigned why = beyond_limits(*box, 1.0);
+    if (why == 0) why = pan_beyond(box);
+    if (why == 0 && std::isfinite(model_.limits.relief_max_m)) why = relief_beyond(box);
+    if (why == 0) {
+      *reasons = 0;
+      return kProven;
+    }
+    *reasons = why;
+    result = why == kRelief ? kReliefBeyond : kBeyondLimit;
+    if (++tightened > kMaxTightened) return result;
+    for (int i = 0; i < kN; ++i) half[i] = larger(needs[i], least_half_m[i]);
+  }
+  return result;
 }
 
 // Relief over all places of the image.
-unsigned SweepProver::relief_beyond(const SweepBox& box, const Nodes& nodes, WheelPatch* patch) noexcept {
+unsigned SweepProver::relief_beyond(SweepBox* box) noexcept {
   Motion image;
-  if (!bound_motion(box, nodes, box.image_m, &image)) return kNotCertified;
-  Track track;
+  box->relief_m = 0.0;
+  if (!bound_motion(*box, box->image_m, &image)) return kNotCertified;
   for (int i = 0; i < kN; ++i) {
-    unsigned reasons = 0;
-    lay_track(box, nodes, image, i, &track);
-    WheelRegion whole;
-    if (!fill_patch(box, nodes, track, i, patch, &whole, &reasons)) return reasons;
-    const double rectangle[4] = {track.whole.along_lo, track.whole.along_hi, track.whole.across_lo, track.whole.across_hi};
-    if (!relief_within(*patch, nodes, track, i, rectangle, kReliefSplits)) return kRelief;
+    unsigned reasons = kNotCertified;
+    if (!look_round(*box, image, i, &reasons)) return reasons;
+    lay_track(*box, image, i, 0, kNodes - 1, &track_);
+    box->relief_m = larger(box->relief_m, relief_bound_m(near_[i], track_, i, track_.whole, kReliefSplits));
+    if (box->relief_m > model_.limits.relief_max_m) return kRelief;
   }
   return 0;
+}
+
+void SweepProver::image_at(const SweepBox& box, bool last, double image_m[kN]) noexcept {
+  const int node = last ? kNodes - 1 : 0;
+  for (int round = 0; round < 4; ++round) {
+    Motion motion;
+    if (!bound_motion(box, image_m, &motion)) return;
+    double found[kN];
+    double shrunk = 0.0;
+    for (int i = 0; i < kN; ++i) {
+      unsigned reasons = 0;
+      if (!look_round(box, motion, i, &reasons)) return;
+      lay_track(box, motion, i, node, node, &track_);
+      const double rest = motion.rest_m[i];
+      found[i] = (residual(near_[i], track_, i, track_.whole, 0.25 * image_m[i] - rest, kMaxSplits,
+                           near_[i].samples) + rest) * kWiden;
+      found[i] = smaller(found[i], image_m[i]);
+      shrunk = larger(shrunk, image_m[i] - found[i]);
+    }
+    for (int i = 0; i < kN; ++i) image_m[i] = found[i];
+    if (shrunk < 2e-4) return;
+  }
 }
 
 }  // namespace mlnav

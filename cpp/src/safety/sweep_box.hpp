@@ -16,84 +16,129 @@ struct Knot {
   double heights_m[kWheels] = {};
 };
 
-// What the rover may do within the bounds: a limit and the slack of each.
-struct SweepBounds {
-  double lo[verified::kN], hi[verified::kN];
-  double tilt_max_rad = 0.0;
-  double clearance_min_m = 0.0;
-  double relief_max_m = 0.0;
-};
-
-// States q = q_c(t) + Y (u + chi e), |u_i| <= half_m_i, about the line q_c between the settled states at both ends.
+// States q = q_c(t) + Y (u + chi e), |u_i| <= half_m[i], about the straight line q_c between the settled states at
+// both ends, for all offsets e within the tube.
 struct SweepBox {
   static constexpr int kN = verified::kN;
-  static constexpr int kNodes = 9;
-  // Motion.
   Sweep sweep;
   Tube tube;
   double from = 0.0, to = 1.0;  // fractions of the sweep
   double q_from[kN], q_to[kN];
   // At the middle.
-  double y[kN][kN];             // inverse of the slopes of S by the state
-  double jacobian[kN][kN];      // these slopes
+  double jacobian[kN][kN];      // slopes of S by the state
+  double y[kN][kN];             // and their inverse
   double chi[3][kN];            // rise of the centre line by the tube's parameters: along, across, heading
   WheelTrend trend[kN];
   // Result.
   double half_m[kN];            // of the box, in wheel height
   double image_m[kN];           // of its image
   double state_half[kN];        // of the image, by state, about q_c(t)
+  double relief_m = 0.0;        // bounds over the image
+  double clearance_m = 0.0;
 };
 
 class SweepProver {
  public:
+  static constexpr int kN = verified::kN;
   enum Result { kProven, kNoBox, kBeyondLimit, kReliefBeyond, kNoGround };
 
-  struct Work {
-    int boxes = 0;     // tried
-    int regions = 0;   // bounds of H over a region
-    int lookups = 0;
-    int rounds = 0;
-  };
-
-  SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle, Work* work) noexcept
-      : map_(map), model_(model), settle_(settle), work_(work) {}
+  SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle, CheckWork* work) noexcept;
 
   // Whether a settled state exists at every pose of the tube about the sweep between two knots, inside bounds that
-  // are within the limits. `least_half_m` (may be null): the box is to hold at least as much of heights.
+  // are within the limits. The box holds at least `least_half_m`. `reasons`: why not.
   Result prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to,
-               const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept;
+               const double least_half_m[kN], SweepBox* box, unsigned* reasons) noexcept;
+
+  // Where states of the box can be at its last pose (or its first): `image_m`, on entry that of the whole box. May be
+  // called for the box that was proven last, or after prepare().
+  void image_at(const SweepBox& box, bool last, double image_m[kN]) noexcept;
+  bool prepare(const SweepBox& box) noexcept;
 
  private:
-  static constexpr int kN = verified::kN;
-  static constexpr int kNodes = SweepBox::kNodes;
-  struct Nodes;
-  struct Motion;
-  struct Track;
-  bool linearize(SweepBox* box, Nodes* nodes, double step_m, double clamp) noexcept;
-  Result prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to, double step_m, double clamp,
-               const double* least_half_m, SweepBox* box, unsigned* reasons) noexcept;
-  void place_nodes(const SweepBox& box, Nodes* nodes) const noexcept;
-  bool bound_motion(const SweepBox& box, const Nodes& nodes, const double half_m[kN], Motion* motion) const noexcept;
-  void lay_track(const SweepBox& box, const Nodes& nodes, const Motion& motion, int wheel, Track* track) const noexcept;
-  bool part_of(const Nodes& nodes, const Track& track, int wheel, const double rectangle[4], WheelRegion* region,
-               double* s_lo, double* s_hi) const noexcept;
-  double residual(const WheelPatch& patch, const Nodes& nodes, const Track& track, int wheel,
-                  const double rectangle[4], double target_m, int depth, const WheelSamples& among) noexcept;
-  bool relief_within(const WheelPatch& patch, const Nodes& nodes, const Track& track, int wheel,
-                     const double rectangle[4], int depth) const noexcept;
-  unsigned beyond_limits(const SweepBox& box) const noexcept;
-  unsigned pan_beyond(const SweepBox& box) const noexcept;
-  unsigned relief_beyond(const SweepBox& box, const Nodes& nodes, WheelPatch* patch) noexcept;
+  static constexpr int kNodes = 9;
+  // The centre line at equal steps, and bounds of what lies between them.
+  struct Nodes {
+    Pose2 pose[kNodes];
+    SinCos heading[kNodes];
+    SinCos steering[kNodes][kN];
+    double steering_half_rad;  // over the box
+    double turn;               // of the rover's heading, over the box
+    double travel_m;           // of its origin
+    Point2 foot[kNodes][kN];
+    double forward[kNodes][kN], left[kNodes][kN];  // the same in the heading frame
+    double lean_rad[kNodes][kN];
+    double s[kNodes][kN];      // S at the centre line
+    double off_m[kN];          // H less S there, the largest at a few nodes
+    // How far place, lean and S can be from their linear interpolation between two nodes.
+    double foot_between_m;
+    double lean_between_rad;
+    double s_between_m[kN];
+    // At the middle: the links, and slopes of feet and leans by the state.
+    verified::Turns<double> turns;
+    double d_up[kN][kN], d_forward[kN][kN], d_left[kN][kN], d_lean[kN][kN];
+  };
+  // Bounds over a box: of the second order of the chain, and of the wheels' reach about the centre line.
+  struct Motion {
+    double rest_m[kN];  // of T, beside the residual of H: what is not linear in the box and the tube
+    double forward[kN], left[kN], lean[kN];
+  };
+  struct Rectangle {
+    double along_lo, along_hi, across_lo, across_hi;
+  };
+  // Where a wheel's foot can be between each two nodes: rectangles in one frame, that of its way from the first node
+  // to the last. With the values that belong to each.
+  struct Track {
+    static constexpr int kMaxPieces = kNodes - 1;
+    int pieces;
+    int node[kMaxPieces + 1];  // where they begin and end
+    Point2 origin;
+    SinCos along;
+    Rectangle piece[kMaxPieces];
+    double lean_lo[kMaxPieces], lean_hi[kMaxPieces];
+    double s_lo[kMaxPieces], s_hi[kMaxPieces];
+    double heading_half_rad;  // beside the way's own turning
+    double turn_step_rad;     // of the wheel, from node to node
+    Rectangle whole;
+  };
+  // Ground and samples about one wheel, for all boxes in which it reaches no farther.
+  struct Near {
+    double forward, left, lean;
+    WheelPatch patch;
+    WheelSamples samples;
+  };
+
+  Result try_box(const double least_half_m[kN], double step_m, double steepest, SweepBox* box,
+                 unsigned* reasons) noexcept;
+  void steer(const SweepBox& box) noexcept;
+  bool linearize(SweepBox* box, double step_m, double steepest) noexcept;
+  bool differentiate(const SweepBox& box) noexcept;
+  void place_nodes(const SweepBox& box) noexcept;
+  void sample_line(const SweepBox& box) noexcept;
+  bool bound_motion(const SweepBox& box, const double half_m[kN], Motion* motion) const noexcept;
+  void lay_track(const SweepBox& box, const Motion& motion, int wheel, int first_node, int last_node,
+                 Track* track) const noexcept;
+  bool part_of(const Track& track, int wheel, const Rectangle& rectangle, WheelRegion* region, double* s_lo,
+               double* s_hi) const noexcept;
+  bool look_round(const SweepBox& box, const Motion& motion, int wheel, unsigned* reasons) noexcept;
+  double residual(const Near& near, const Track& track, int wheel, const Rectangle& rectangle, double target_m,
+                  int depth, const WheelSamples& among) noexcept;
+  double need(const SweepBox& box, const Motion& motion, int wheel, double target_m, bool give_up) noexcept;
+  double relief_bound_m(const Near& near, const Track& track, int wheel, const Rectangle& rectangle,
+                        int depth) const noexcept;
+  unsigned beyond_limits(const SweepBox& box, double share) const noexcept;
+  unsigned pan_beyond(SweepBox* box) const noexcept;
+  unsigned relief_beyond(SweepBox* box) noexcept;
   double roomiest_m(const SweepBox& box) const noexcept;
-  static void box_states(SweepBox* box, const double half_m[kN]) noexcept;
-  bool fill_patch(const SweepBox& box, const Nodes& nodes, const Track& track, int i, WheelPatch* patch, WheelRegion* whole,
-                  unsigned* reasons) const noexcept;
 
   const GridView& map_;
   const RoverModel& model_;
   const SettleModel& settle_;
-  Work* work_;
-  bool coarse_ = false;
+  CheckWork* work_;
+  WheelSamples every_sample_;
+  Nodes nodes_;
+  Motion motion_;
+  Track track_;
+  Near near_[kN];
 };
 
 }  // namespace mlnav

@@ -28,6 +28,7 @@ struct GridView {
   double origin_x_m = 0.0;
   double origin_y_m = 0.0;
   double resolution_m = 0.0;
+  double height_error_m = 0.0;  // no known cell's height is off by more
 
   std::size_t cells() const noexcept {
     return static_cast<std::size_t>(nx) * static_cast<std::size_t>(ny);

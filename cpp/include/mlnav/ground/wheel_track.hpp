@@ -62,16 +62,15 @@ class WheelPatch {
   Status fill(const GridView& grid, const WheelFootprint& footprint, const WheelTrend& trend,
               Point2 lo, Point2 hi, double wide_m) noexcept;
 
-  // Bounds of H less the trend, over the region. No other samples than those of `among` carry the wheel anywhere in
-  // it; an upper bound below `enough_m` may be coarse; `left` (may be null) gets those that this region leaves, for parts of it.
-  WheelTrackBounds bound(const WheelRegion& region, const WheelSamples& among, double enough_m,
+  // Bounds of H less the trend, over the region, for all ground within the map's error. No other samples than those of
+  // `among` carry the wheel anywhere in it; `left` (may be null) gets those that this region leaves, for parts of
+  // it. `coarse`: the bounds may be wider, and `left` longer, than they need be.
+  WheelTrackBounds bound(const WheelRegion& region, const WheelSamples& among, bool coarse,
                          WheelSamples* left) const noexcept;
 
   // Largest height span of the ground under the footprint at any pose of the region, bounded from above; a
   // bound of at most `enough_m` may be coarse. +inf over unknown ground.
   double relief_bound_m(const WheelRegion& region, double enough_m) const noexcept;
-
-  bool holds(Point2 lo, Point2 hi, double wide_m) const noexcept;
 
  private:
   static constexpr int kSide = 30;
@@ -95,8 +94,7 @@ class WheelPatch {
   bool any_unknown_ = false;
   float highest_ = 0.0F;   // above datum and trend
   float steepest_ = 0.0F;  // gradient over the trend, rise per cell
-  Point2 lo_, hi_;
-  double wide_m_ = 0.0;
+  double error_m_ = 0.0;   // of the map
   float z_[kSide * kSide];
   Gradient gradient_[kSide * kSide];  // of the block whose first cell is (ix, iy)
 };

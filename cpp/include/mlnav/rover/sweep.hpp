@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlnav/rover/arc.hpp"
+#include "mlnav/rover/model.hpp"
 #include "mlnav/types.hpp"
 
 namespace mlnav {
@@ -31,6 +32,7 @@ struct Sweep {
   bool turns() const noexcept;            // in place
   bool is_pose() const noexcept { return extent == 0.0 && !resteers; }
   Pose2 pose_at(double fraction) const noexcept;  // 0: its beginning, 1: its end
+  void steering_at(const RoverGeometry& geometry, double fraction, SinCos steering[kWheels]) const noexcept;
   Stance end() const noexcept { return Stance(pose_at(1.0), begin.curvature_per_m); }
 };
 

@@ -62,6 +62,13 @@ struct AceReport {
   int lookups = 0;      // evaluations of H, or cells read
 };
 
+// What checks cost, to be added to.
+struct CheckWork {
+  std::int64_t lookups = 0;  // of H, or cells read
+  std::int64_t ranges = 0;   // bounds of H over many places
+  std::int64_t boxes = 0;    // of states
+};
+
 class AceChecker : NoCopy {
  public:
   // Checks refer to `map` from now on; the caller keeps it alive and unchanged. One call per map, since
