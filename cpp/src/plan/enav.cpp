@@ -183,6 +183,7 @@ void EnavPlanner::begin(const PlanRequest& request) noexcept {
 Status EnavPlanner::finish(Outcome outcome, PlanResult* result) noexcept {
   result->outcome = outcome;
   telemetry_.ace_evaluations = verdicts_.evaluations();
+  telemetry_.ace_work = verdicts_.work();
   telemetry_.overthink = telemetry_.ace_evaluations > config_.overthink_evaluations;
   telemetry_.work = work_.used();
   telemetry_.work_exhausted = work_.spent();
@@ -383,16 +384,44 @@ Stance EnavPlanner::stance_of(int pose_id) const noexcept {
   return Stance{pose_of(pose_id), config_.tree.curvature_per_m[on_arc(pose_id).arc]};
 }
 
-Approach EnavPlanner::approach_to(int pose_id) const noexcept {
+Sweep EnavPlanner::sweep_to(int pose_id) const noexcept {
+  const double in_place = std::numeric_limits<double>::infinity();
   if (pose_id < tree_.turn_poses()) {
     const double to = tree_.turn_pose_angle_rad(pose_id);
-    const double before = pose_id > 0 ? tree_.turn_pose_angle_rad(pose_id - 1) : 0.0;
-    const double from = before * to > 0.0 ? before : 0.0;  // the first on its side: from the start
-    return {request_.pose, 0.5 * (from + to), to - from};
+    const double from = first_of_turn(pose_id) ? 0.0 : tree_.turn_pose_angle_rad(pose_id - 1);
+    Pose2 begin = request_.pose;
+    begin.heading_rad += from;
+    return {Stance{begin, in_place}, to - from};
   }
   const OnArc at = on_arc(pose_id);
-  const double length = config_.tree.ace_step_m;
-  return {{at.from->x_m, at.from->y_m, at.from->heading_rad}, (at.step + 0.5) * length, length};
+  const Pose2 begin = at.step > 0 ? pose_of(pose_id - 1) : Pose2{at.from->x_m, at.from->y_m, at.from->heading_rad};
+  return {Stance{begin, config_.tree.curvature_per_m[at.arc]}, config_.tree.ace_step_m};
+}
+
+// The wheels turn where a turn or an arc begins.
+bool EnavPlanner::resteers_before(int pose_id, Sweep* resteering) const noexcept {
+  double before = request_.standing_curvature_per_m;
+  if (pose_id < tree_.turn_poses()) {
+    if (!first_of_turn(pose_id)) return false;
+  } else {
+    const OnArc at = on_arc(pose_id);
+    if (at.step > 0) return false;
+    const int branch = static_cast<int>(at.from - (pose_id < tree_.second_arc_pose(0) ? turns_ : first_ends_));
+    if (pose_id >= tree_.second_arc_pose(0)) {
+      before = config_.tree.curvature_per_m[branch % tree_.curvatures()];
+    } else if (config_.tree.turn_rad[branch] != 0.0) {
+      before = std::numeric_limits<double>::infinity();
+    }
+  }
+  const Stance begin = sweep_to(pose_id).begin;
+  const bool both_in_place = std::isinf(before) && std::isinf(begin.curvature_per_m);
+  if (both_in_place || before == begin.curvature_per_m) return false;
+  *resteering = Sweep::resteer(begin, before);
+  return true;
+}
+
+bool EnavPlanner::first_of_turn(int pose_id) const noexcept {
+  return pose_id == 0 || tree_.turn_pose_angle_rad(pose_id - 1) * tree_.turn_pose_angle_rad(pose_id) < 0.0;
 }
 
 int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {
@@ -460,7 +489,9 @@ int EnavPlanner::committed_poses(int path, const std::int32_t* ids, int count) c
 bool EnavPlanner::pose_passes(int pose_id) noexcept {
   Verdict verdict = verdicts_.of(pose_id);
   if (verdict == Verdict::kNotEvaluated) {
-    verdict = verdicts_.evaluate(pose_id, stance_of(pose_id), approach_to(pose_id));
+    Sweep resteering;
+    const bool resteers = resteers_before(pose_id, &resteering);
+    verdict = verdicts_.evaluate(pose_id, sweep_to(pose_id), resteers ? &resteering : nullptr);
   }
   return verdict == Verdict::kPassed;
 }
@@ -616,11 +647,13 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
   result->path_cost = static_cast<double>(path_cost_[path]);
   result->path_pose_count = count + 1;
   result->path[0] = {request_.pose, request_.standing_curvature_per_m, -1};
+  telemetry_.ace_floor = count + 1;
   for (int i = 0; i < count; ++i) {
     const Stance stance = stance_of(ids[i]);
     result->path[i + 1] = {stance.pose, stance.curvature_per_m, ids[i]};
+    Sweep resteering;
+    if (resteers_before(ids[i], &resteering)) ++telemetry_.ace_floor;
   }
-  telemetry_.ace_floor = count + 1;
 
   const int last = std::min(committed, count);
   result->commit_end = result->path[last].pose;

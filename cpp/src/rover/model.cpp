@@ -9,6 +9,8 @@ Fault validate(const RoverGeometry& geometry) noexcept { return check_fields(geo
 
 Fault validate(const SafetyLimits& limits) noexcept { return check_fields(limits); }
 
+Fault validate(const Tube& tube) noexcept { return check_fields(tube); }
+
 Fault validate(const RoverModel& model) noexcept {
   Fault fault = validate(model.geometry);
   if (!fault.ok()) return fault;
@@ -16,7 +18,8 @@ Fault validate(const RoverModel& model) noexcept {
       {model.limits.clearance_min_m, 0.0, model.geometry.pan_height_m, "clearance_min_m", "m"}};
   fault = out_of_range(clearance);
   if (!fault.ok()) return fault;
-  return validate(model.limits);
+  fault = validate(model.limits);
+  return fault.ok() ? validate(model.tracking) : fault;
 }
 
 WheelPlan wheel_plan(const RoverGeometry& g) noexcept {

@@ -26,4 +26,24 @@ void Sweep::steering_at(const RoverGeometry& geometry, double fraction,
   }
 }
 
+double Sweep::length_m(const RoverGeometry& geometry) const noexcept {
+  if (!resteers) return std::fabs(extent) * (turns() ? 1.5 : 1.0);
+  SinCos from[kWheels], to[kWheels];
+  steering_at(geometry, 0.0, from);
+  steering_at(geometry, 1.0, to);
+  double widest = 0.0;
+  for (int i = 0; i < kWheels; ++i) {
+    const double turned = std::fabs(det_atan2(to[i].sin * from[i].cos - to[i].cos * from[i].sin,
+                                              to[i].cos * from[i].cos + to[i].sin * from[i].sin));
+    widest = turned > widest ? turned : widest;
+  }
+  return 0.7 * widest;
+}
+
+Pose2 moved(const Pose2& pose, const Offset& by) noexcept {
+  const SinCos h = det_sincos(pose.heading_rad);
+  return {pose.x_m + by.along_m * h.cos - by.across_m * h.sin, pose.y_m + by.along_m * h.sin + by.across_m * h.cos,
+          pose.heading_rad + by.heading_rad};
+}
+
 }  // namespace mlnav

@@ -451,15 +451,36 @@ Reasons FixedBoxChecker::judge_boxes(const WheelBoxes& boxes, const PanelCells* 
   return clearance == kUnknownClearance ? kUnknown : kClearance;
 }
 
-bool FixedBoxChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
-  CellPose at;
-  if (!locate(stance, &at, reasons)) return false;
-  WheelBoxes boxes;
-  *reasons = read_boxes(at, &boxes) ? judge_boxes(boxes, nullptr, at) : Reasons{kUnknown};
-  return *reasons == 0;
+bool FixedBoxChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept {
+  *reasons = kBadPose;
+  return sweep_ok(sweep) && each_stance(sweep, model_.geometry, kSpacing_m, [&](const Stance& stance) {
+           ++work->boxes;
+           CellPose at;
+           if (!locate(stance, &at, reasons)) return false;
+           WheelBoxes boxes;
+           *reasons = read_boxes(at, &boxes) ? judge_boxes(boxes, nullptr, at) : Reasons{kUnknown};
+           return *reasons == 0;
+         });
 }
 
-AceReport FixedBoxChecker::report(const Stance& stance) const noexcept {
+AceReport FixedBoxChecker::report(const Sweep& sweep) const noexcept {
+  AceReport out;
+  out.reasons = kBadPose;
+  if (!sweep_ok(sweep)) return out;
+  bool first = true;
+  each_stance(sweep, model_.geometry, kSpacing_m, [&](const Stance& stance) {
+    if (first) {
+      out = report_pose(stance);
+    } else {
+      out.include(report_pose(stance));
+    }
+    first = false;
+    return true;
+  });
+  return out;
+}
+
+AceReport FixedBoxChecker::report_pose(const Stance& stance) const noexcept {
   AceReport out;
 
   CellPose at;

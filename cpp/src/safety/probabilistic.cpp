@@ -94,7 +94,7 @@ void ProbabilisticChecker::probabilities(const AceReport& box,
   exceeded[4] = box.margin_relief_m < 0.0 ? 1.0 : 0.0;
 }
 
-AceReport ProbabilisticChecker::report(const Stance& stance) const noexcept {
+AceReport ProbabilisticChecker::report_pose(const Stance& stance) const noexcept {
   AceReport out = boxes_.report(stance);
   const unsigned no_intervals = out.reasons & unsigned{kBadPose | kBorder | kUnknown | kMechanical};
   if (no_intervals != 0) {
@@ -123,10 +123,33 @@ AceReport ProbabilisticChecker::report(const Stance& stance) const noexcept {
   return out;
 }
 
-bool ProbabilisticChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
-  const AceReport r = report(stance);
-  *reasons = r.reasons;
-  return r.safe;
+bool ProbabilisticChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept {
+  *reasons = kBadPose;
+  return sweep_ok(sweep) &&
+         each_stance(sweep, model().geometry, FixedBoxChecker::kSpacing_m, [&](const Stance& stance) {
+           ++work->boxes;
+           const AceReport r = report_pose(stance);
+           *reasons = r.reasons;
+           return r.safe;
+         });
+}
+
+// The risk of a sweep is its poses' largest, like that of a path.
+AceReport ProbabilisticChecker::report(const Sweep& sweep) const noexcept {
+  AceReport out;
+  out.reasons = kBadPose;
+  if (!sweep_ok(sweep)) return out;
+  bool first = true;
+  each_stance(sweep, model().geometry, FixedBoxChecker::kSpacing_m, [&](const Stance& stance) {
+    if (first) {
+      out = report_pose(stance);
+    } else {
+      out.include(report_pose(stance));
+    }
+    first = false;
+    return true;
+  });
+  return out;
 }
 
 }  // namespace mlnav

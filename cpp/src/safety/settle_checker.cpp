@@ -18,19 +18,38 @@ Status SettleChecker::set_map(const GridView& map) noexcept {
   return status;
 }
 
-bool SettleChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
-  const AceReport r = report(stance);
+bool SettleChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept {
+  const AceReport r = along(sweep, true);
   *reasons = r.reasons;
+  work->boxes += r.inner_steps;
+  work->lookups += r.lookups;
   return r.safe;
 }
 
-AceReport SettleChecker::report(const Stance& stance) const noexcept {
-  if (!stance_ok(stance)) {
+AceReport SettleChecker::report(const Sweep& sweep) const noexcept { return along(sweep, false); }
+
+AceReport SettleChecker::along(const Sweep& sweep, bool to_first_failure) const noexcept {
+  if (!sweep_ok(sweep)) {
     SettledState none;
     none.status = Status::kPoseNotFinite;
-    return judge(stance.pose, none);
+    return judge(sweep.begin.pose, none);
   }
-  return judge(stance.pose, settle(map_, settle_, stance));
+  AceReport all;
+  const int steps = static_cast<int>(std::ceil(sweep.length_m(model_.geometry) / kSettleSpacing_m));
+  for (int i = 0; i <= steps; ++i) {
+    const double fraction = steps == 0 ? 0.0 : static_cast<double>(i) / steps;
+    SinCos steering[kWheels];
+    sweep.steering_at(model_.geometry, fraction, steering);
+    const Pose2 pose = sweep.pose_at(fraction);
+    const AceReport here = judge(pose, settle(map_, settle_, pose, steering));
+    if (i == 0) {
+      all = here;
+    } else {
+      all.include(here);
+    }
+    if (to_first_failure && !here.safe) break;
+  }
+  return all;
 }
 
 AceReport SettleChecker::judge(const Pose2& pose, const SettledState& settled) const noexcept {

@@ -27,6 +27,8 @@ constexpr double kUnknownResidual = 1e9;
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 
+}  // namespace
+
 void turn_links(const double q[kN], Turns<double>* t) noexcept {
   const double rocker[2] = {q[kPitch] + q[kDifferentialState], q[kPitch] - q[kDifferentialState]};
   const SinCos roll = det_sincos(q[kRoll]);
@@ -84,8 +86,6 @@ bool invert(const double from[kN][kN], double inverse[kN][kN]) noexcept {
   return true;
 }
 
-}  // namespace
-
 SweepProver::SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle,
                          CheckWork* work) noexcept
     : map_(map), model_(model), settle_(settle), work_(work) {
@@ -130,7 +130,7 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
     Axles<double> axles;
     const SinCos* const steering = nodes->steering[k];
     place_axles<false>(model_.geometry, steering, turns, &axles);
-    const Pose2 pose = box.sweep.pose_at(box.from + t * (box.to - box.from));
+    const Pose2 pose = box.pose_at(t);
     const SinCos h = det_sincos(pose.heading_rad);
     nodes->pose[k] = pose;
     nodes->heading[k] = h;
@@ -167,7 +167,8 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
   const double step = 1.0 / (kNodes - 1);
   const double eighth = 0.125 * step * step * kWiden;
   const double all = turning + std::fabs(nodes->turn) + steered;
-  const double arc = nodes->travel_m * std::fabs(nodes->turn);
+  const double arc = (nodes->travel_m + (std::fabs(box.offset.along_m) + std::fabs(box.offset.across_m)) *
+                                            std::fabs(nodes->turn)) * std::fabs(nodes->turn);
   // The lean's sine has second derivative 1.42 turning^2, and 1 / cos to come from the sine to the angle.
   steepest = smaller(steepest + 0.05, 0.98);
   const double per_cos = secant_of_sine(steepest);
@@ -214,7 +215,7 @@ bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexc
   Axles<double> axles;
   const SinCos* const steering = nodes_.steering[kNodes / 2];
   place_axles<false>(model_.geometry, steering, turns, &axles);
-  const Pose2 pose = box->sweep.pose_at(0.5 * (box->from + box->to));
+  const Pose2 pose = box->pose_at(0.5);
   const SinCos h = det_sincos(pose.heading_rad);
   for (int i = 0; i < kN; ++i) {
     const SinCos wheel = wheel_heading(h, steering[i]);
@@ -687,18 +688,23 @@ unsigned SweepProver::beyond_limits(const SweepBox& box, double share) const noe
 // Clearance over the image. At a fixed place in the world, the pan's plane is
 // U = z + zp sec(pitch) sec(roll) + f A + l B, with A = tan(pitch) sec(roll), B = tan(roll) and (f, l) the place in the
 // heading frame. Along the centre line
-//   dU/dt = (z' - A travel) + (zp sec sec)' + f (A' - B turn) + l (B' + A turn).
+//   dU/dt = (z' - A forward - B left) + (zp sec sec)' + f (A' - B turn) + l (B' + A turn),
+// where the origin moves at (forward, left) in that frame.
 unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
   const SweepBox& box = *out;
   out->clearance_m = INFINITY;
   const RoverGeometry& g = model_.geometry;
-  const Pose2 begin = box.sweep.pose_at(box.from);
-  const Pose2 end = box.sweep.pose_at(box.to);
-  const double turn = end.heading_rad - begin.heading_rad;
+  const double turn = nodes_.turn;
   const double travel = box.sweep.turns() ? 0.0 : box.sweep.extent * (box.to - box.from);
+  const SinCos aside = det_sincos(box.offset.heading_rad);
+  const double way_forward = travel - turn * box.offset.across_m;
+  const double way_left = turn * box.offset.along_m;
+  const double moved_forward = way_forward * aside.cos + way_left * aside.sin;
+  const double moved_left = way_left * aside.cos - way_forward * aside.sin;
   const double length = larger(std::fabs(g.pan_rear_x_m), std::fabs(g.pan_front_x_m));
   constexpr double kStretch_m = 0.06;
-  const double moved = std::fabs(travel) + (length + g.pan_half_width_m) * std::fabs(turn);
+  const double shift = std::fabs(moved_forward) + std::fabs(moved_left);
+  const double moved = shift + (length + g.pan_half_width_m) * std::fabs(turn);
   const int parts = static_cast<int>(moved / kStretch_m) + 1;
   const double half = 0.5 / parts;
   double rate[kN];
@@ -735,22 +741,22 @@ unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
     const double lever = length + g.pan_half_width_m + g.pan_height_m;
     const Tube& tube = box.tube;
     const double widen = (lever * (half_roll + half_pitch + half * std::fabs(turn) + tube.heading_rad) +
-                          half * std::fabs(travel) + tube.along_m + tube.across_m) * kWiden + kAbsolute;
+                          half * shift + tube.along_m + tube.across_m) * kWiden + kAbsolute;
     const double rim = 2.0 * (map_.resolution_m + widen);
     const double f_most = length + g.pan_height_m * magnitude(bp.sin) + rim;
     const double l_most = g.pan_half_width_m + (length + g.pan_height_m) * magnitude(br.sin) + rim;
     const double along =
-        magnitude(Ball{rate[kHeight], 0.0} - a * travel) + magnitude(c_p * rate[kPitch] + c_r * rate[kRoll]) +
+        magnitude(Ball{rate[kHeight], 0.0} - a * moved_forward - b * moved_left) + magnitude(c_p * rate[kPitch] + c_r * rate[kRoll]) +
         f_most * magnitude(a_t - b * turn) + l_most * magnitude(b_t + a * turn);
-    const double aside = box.state_half[kHeight] +
+    const double within = box.state_half[kHeight] +
                          (magnitude(c_p) + f_most * magnitude(a_p)) * box.state_half[kPitch] +
                          (magnitude(c_r) + f_most * magnitude(a_r) + l_most * magnitude(b_r)) * box.state_half[kRoll];
-    const double off = tube.along_m * magnitude(a) + tube.across_m * magnitude(b) +
+    const double beside = tube.along_m * magnitude(a) + tube.across_m * magnitude(b) +
                        tube.heading_rad * (f_most * magnitude(b) + l_most * magnitude(a)) * (1.0 + tube.heading_rad);
-    const Pose2 pose = box.sweep.pose_at(box.from + t * (box.to - box.from));
+    const Pose2 pose = box.pose_at(t);
     const Clearance clearance = pan_clearance(map_, g, pose, center, widen);
     if (clearance.status != Status::kOk) return reason_of(clearance.status);
-    const double moves = (half * along + aside + off) * kWiden + kAbsolute;
+    const double moves = (half * along + within + beside) * kWiden + kAbsolute;
     const double least = clearance.clearance_m - moves - map_.height_error_m;
     out->clearance_m = smaller(least, out->clearance_m);
     if (least < model_.limits.clearance_min_m) return kClearance;
@@ -796,10 +802,12 @@ static void set_states(const double half_m[kN], SweepBox* box) noexcept {
   }
 }
 
-SweepProver::Result SweepProver::prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to,
-                                       const double least_half_m[kN], SweepBox* box, unsigned* reasons) noexcept {
+SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
+                                       const Knot& to, const double least_half_m[kN], SweepBox* box,
+                                       unsigned* reasons) noexcept {
   ++work_->boxes;
   box->sweep = sweep;
+  box->offset = offset;
   box->tube = tube;
   box->from = from.fraction;
   box->to = to.fraction;

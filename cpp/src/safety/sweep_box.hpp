@@ -16,11 +16,16 @@ struct Knot {
   double heights_m[kWheels] = {};
 };
 
+// Inverse by Gauss-Jordan with row pivots; false where a pivot is nearly zero.
+bool invert(const double from[verified::kN][verified::kN], double inverse[verified::kN][verified::kN]) noexcept;
+void turn_links(const double q[verified::kN], verified::Turns<double>* turns) noexcept;
+
 // States q = q_c(t) + Y (u + chi e), |u_i| <= half_m[i], about the straight line q_c between the settled states at
 // both ends, for all offsets e within the tube.
 struct SweepBox {
   static constexpr int kN = verified::kN;
   Sweep sweep;
+  Offset offset;
   Tube tube;
   double from = 0.0, to = 1.0;  // fractions of the sweep
   double q_from[kN], q_to[kN];
@@ -35,6 +40,8 @@ struct SweepBox {
   double state_half[kN];        // of the image, by state, about q_c(t)
   double relief_m = 0.0;        // bounds over the image
   double clearance_m = 0.0;
+
+  Pose2 pose_at(double t) const noexcept { return moved(sweep.pose_at(from + t * (to - from)), offset); }
 };
 
 class SweepProver {
@@ -44,9 +51,9 @@ class SweepProver {
 
   SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle, CheckWork* work) noexcept;
 
-  // Whether a settled state exists at every pose of the tube about the sweep between two knots, inside bounds that
-  // are within the limits. The box holds at least `least_half_m`. `reasons`: why not.
-  Result prove(const Sweep& sweep, const Tube& tube, const Knot& from, const Knot& to,
+  // Whether a settled state exists at every pose of the tube about the sweep, moved by `offset`, between two knots,
+  // inside bounds that are within the limits. The box holds at least `least_half_m`. `reasons`: why not.
+  Result prove(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from, const Knot& to,
                const double least_half_m[kN], SweepBox* box, unsigned* reasons) noexcept;
 
   // Where states of the box can be at its last pose (or its first): `image_m`, on entry that of the whole box. May be

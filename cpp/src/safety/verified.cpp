@@ -474,13 +474,11 @@ void VerifiedChecker::judge_box(Work* work) const noexcept {
   }
 }
 
-AceReport VerifiedChecker::check(const Stance& stance, bool everything) const noexcept {
+AceReport VerifiedChecker::check_pose(const Stance& stance, bool everything) const noexcept {
   Work work;
   work.everything = everything;
   AceReport& out = work.report;
-  if (!stance_ok(stance)) {
-    work.reasons = kBadPose;
-  } else if (find_centre(&work, stance)) {
+  if (find_centre(&work, stance)) {
     if (certify(&work)) {
       judge_box(&work);
     } else if (work.reasons == 0) {
@@ -492,14 +490,30 @@ AceReport VerifiedChecker::check(const Stance& stance, bool everything) const no
   return out;
 }
 
-bool VerifiedChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
-  const AceReport out = check(stance, false);
+bool VerifiedChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept {
+  AceReport out;
+  if (!sweep_ok(sweep)) {
+    out.reasons = kBadPose;
+  } else if (sweep.is_pose() && model_.tracking.none() && map_.height_error_m == 0.0) {
+    out = check_pose(sweep.begin, false);
+  } else {
+    out = prove_sweep(sweep);
+  }
   *reasons = out.reasons;
+  work->boxes += out.inner_steps;
+  work->lookups += out.lookups;
+  work->ranges += out.ranges;
   return out.safe;
 }
 
-AceReport VerifiedChecker::report(const Stance& stance) const noexcept {
-  return check(stance, true);
+AceReport VerifiedChecker::report(const Sweep& sweep) const noexcept {
+  if (!sweep_ok(sweep)) {
+    AceReport out;
+    out.reasons = kBadPose;
+    return out;
+  }
+  const bool pose = sweep.is_pose() && model_.tracking.none() && map_.height_error_m == 0.0;
+  return pose ? check_pose(sweep.begin, true) : prove_sweep(sweep);
 }
 
 }  // namespace mlnav

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "mlnav/rover/arc.hpp"
+#include <initializer_list>
 
 namespace mlnav {
 
-Status Verdicts::init(std::size_t max_poses, AceChecker* checker, Arena* arena) noexcept {
-  max_poses_ = 0;
-  if (!arena->take(max_poses, &verdict_)) return Status::kArenaTooSmall;
-  max_poses_ = max_poses;
+Status Verdicts::init(std::size_t max_sweeps, AceChecker* checker, Arena* arena) noexcept {
+  max_sweeps_ = 0;
+  if (!arena->take(max_sweeps, &verdict_)) return Status::kArenaTooSmall;
+  max_sweeps_ = max_sweeps;
   checker_ = checker;
   outline_ = rover_outline(checker->model());
   begin({}, {}, -1);
@@ -22,9 +21,10 @@ void Verdicts::begin(const GridView& map, const KeepOutMask& keep_out,
   map_ = map;
   keep_out_ = keep_out;
   evaluations_.begin(ace_budget);
+  work_ = {};
   last_reasons_ = 0;
   std::fill_n(rejects_, kReasonCount, std::int64_t{0});
-  std::fill_n(verdict_, max_poses_, Verdict::kNotEvaluated);
+  std::fill_n(verdict_, max_sweeps_, Verdict::kNotEvaluated);
 }
 
 Reasons Verdicts::check_start(const Stance& start) noexcept {
@@ -37,12 +37,17 @@ Reasons Verdicts::check_start(const Stance& start) noexcept {
   return reasons;
 }
 
-Verdict Verdicts::evaluate(int id, const Stance& stance, const Approach& approach) noexcept {
+Verdict Verdicts::evaluate(int id, const Sweep& sweep, const Sweep* before) noexcept {
   MLNAV_ASSERT(of(id) == Verdict::kNotEvaluated);
-  Reasons reasons = kKeepOutZone;
-  if (!enters_zone(stance, approach)) {
-    if (!evaluations_.spend(1)) return Verdict::kNotEvaluated;
-    reasons = ask(stance);
+  Reasons reasons = 0;
+  if (enters_zone(sweep)) {
+    reasons = kKeepOutZone;
+  } else {
+    for (const Sweep* part : {before, &sweep}) {
+      if (part == nullptr || reasons != 0) continue;
+      if (!evaluations_.spend(1)) return Verdict::kNotEvaluated;
+      reasons = ask(*part);
+    }
   }
   count(reasons);
   verdict_[id] = reasons == 0          ? Verdict::kPassed
@@ -51,10 +56,10 @@ Verdict Verdicts::evaluate(int id, const Stance& stance, const Approach& approac
   return verdict_[id];
 }
 
-Reasons Verdicts::ask(const Stance& stance) noexcept {
+Reasons Verdicts::ask(const Sweep& sweep) noexcept {
   Reasons reasons = 0;
   // A checker that rejects and gives no reason rejects all the same.
-  if (!checker_->is_safe(stance, &reasons) && reasons == 0) reasons = kBadPose;
+  if (!checker_->check(sweep, &reasons, &work_) && reasons == 0) reasons = kBadPose;
   return reasons;
 }
 
@@ -63,16 +68,11 @@ void Verdicts::count(Reasons reasons) noexcept {
   for (int bit = 0; bit < kReasonCount; ++bit) rejects_[bit] += (reasons >> bit) & 1;
 }
 
-bool Verdicts::enters_zone(const Stance& stance, const Approach& approach) const noexcept {
+bool Verdicts::enters_zone(const Sweep& sweep) const noexcept {
   if (keep_out_.cells == nullptr) return false;
-  const Pose2& start = approach.start;
-  const double curvature = stance.curvature_per_m;
-  if (std::isinf(curvature)) {
-    return touches(keep_out_, map_, {start.x_m, start.y_m, start.heading_rad + approach.middle},
-                   swept_by_turn(outline_, approach.extent));
-  }
-  return touches(keep_out_, map_, along_arc(start, curvature, approach.middle),
-                 swept_by_arc(outline_, curvature, approach.extent));
+  const Pose2 middle = sweep.pose_at(0.5);
+  if (sweep.turns()) return touches(keep_out_, map_, middle, swept_by_turn(outline_, sweep.extent));
+  return touches(keep_out_, map_, middle, swept_by_arc(outline_, sweep.begin.curvature_per_m, std::fabs(sweep.extent)));
 }
 
 }  // namespace mlnav

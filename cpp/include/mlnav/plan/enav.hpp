@@ -130,6 +130,10 @@ class EnavPlanner final : public Planner {
   Pose2 pose_of(int pose_id) const noexcept;
   // The pose and how the wheels are steered on the way through it.
   Stance stance_of(int pose_id) const noexcept;
+  // The stretch of motion that ends in a pose: what is put through the checker for it.
+  Sweep sweep_to(int pose_id) const noexcept;
+  // Whether the wheels are steered anew before that stretch; the checker has to pass that too.
+  bool resteers_before(int pose_id, Sweep* resteering) const noexcept;
   const Costmap& costmap() const noexcept { return costs_.costmap(); }
   const float* cost_to_go() const noexcept { return costs_.cost_to_go(); }
   const float* cost_with_memory() const noexcept { return costs_.cost_with_memory(); }
@@ -194,7 +198,7 @@ class EnavPlanner final : public Planner {
 
   // ---- verdicts of candidates ----
   OnArc on_arc(int pose_id) const noexcept;
-  Approach approach_to(int pose_id) const noexcept;
+  bool first_of_turn(int pose_id) const noexcept;
   // Most poses that a path with this turn has after the start.
   int path_length(int turn) const noexcept {
     return tree_.turn_pose_count(turn) + 2 * tree_.poses_per_arc();

@@ -43,8 +43,9 @@ class StageTimer {
 };
 
 struct Telemetry {
-  std::int64_t ace_evaluations = 0;  // distinct poses put through the checker, the start included
-  std::int64_t ace_floor = 0;        // those of the accepted path alone, the start included
+  std::int64_t ace_evaluations = 0;  // distinct sweeps put through the checker, the start's pose included
+  std::int64_t ace_floor = 0;        // those of the accepted path alone, the start's pose included
+  CheckWork ace_work;                // what they cost inside the checker
   bool overthink = false;            // ace_evaluations above the configured mark
   std::int64_t work = 0;             // search work, in poses looked at (see the planner's header)
   bool work_exhausted = false;       // the cycle ended on work_budget
@@ -58,7 +59,7 @@ struct Telemetry {
   bool risk_used = false;            // a map was priced, given with the request or by the source
   std::int64_t evaluations_before_risk =
       0;  // of ace_evaluations, those made before the source was asked
-  std::int64_t rejects[kReasonCount] = {};  // poses the checker rejected, by reason bit
+  std::int64_t rejects[kReasonCount] = {};  // sweeps that were rejected, by reason bit
   double stage_s[kStageCount] = {};
   std::size_t arena_used_bytes = 0;
 };

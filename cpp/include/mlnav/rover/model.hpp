@@ -104,9 +104,26 @@ inline constexpr auto kFields<SafetyLimits> = std::tuple{
 };
 Fault validate(const SafetyLimits& limits) noexcept;
 
+// How far the rover may be from where it should be while it drives, to either side: what checkers allow for.
+struct Tube {
+  double along_m = 0.0;
+  double across_m = 0.0;
+  double heading_rad = 0.0;
+
+  bool none() const noexcept { return along_m == 0.0 && across_m == 0.0 && heading_rad == 0.0; }
+};
+template <>
+inline constexpr auto kFields<Tube> = std::tuple{
+    number("along_m", "m", &Tube::along_m, 0.0, 1.0),
+    number("across_m", "m", &Tube::across_m, 0.0, 1.0),
+    number("heading_rad", "rad", &Tube::heading_rad, 0.0, 30 * kDeg),
+};
+Fault validate(const Tube& tube) noexcept;
+
 struct RoverModel {
   RoverGeometry geometry;
   SafetyLimits limits;
+  Tube tracking;
 };
 
 // kConfigBad names the field whose value cannot be: out of its range, or a clearance above the pan's height.

@@ -20,7 +20,7 @@ struct Sweep {
   double steered_from_per_m = 0.0;
 
   Sweep() = default;
-  explicit Sweep(const Stance& stance) noexcept : begin(stance) {}
+  Sweep(const Stance& stance) noexcept : begin(stance) {}  // NOLINT(google-explicit-constructor): a pose is one
   Sweep(const Stance& from, double how_far) noexcept : begin(from), extent(how_far) {}
   static Sweep resteer(const Stance& to, double from_per_m) noexcept {
     Sweep sweep(to);
@@ -29,18 +29,22 @@ struct Sweep {
     return sweep;
   }
 
-  bool turns() const noexcept;            // in place
+  bool turns() const noexcept;  // in place
   bool is_pose() const noexcept { return extent == 0.0 && !resteers; }
-  Pose2 pose_at(double fraction) const noexcept;  // 0: its beginning, 1: its end
+  // At a fraction of the way: 0 its beginning, 1 its end.
+  Pose2 pose_at(double fraction) const noexcept;
   void steering_at(const RoverGeometry& geometry, double fraction, SinCos steering[kWheels]) const noexcept;
   Stance end() const noexcept { return Stance(pose_at(1.0), begin.curvature_per_m); }
+  // Metres that the ground under the outermost wheels moves, about: what to divide into steps.
+  double length_m(const RoverGeometry& geometry) const noexcept;
 };
 
-// How far the rover may be from where it should be, to either side, all along a sweep.
-struct Tube {
+// Beside the pose, in the frame of its heading.
+struct Offset {
   double along_m = 0.0;
   double across_m = 0.0;
   double heading_rad = 0.0;
 };
+Pose2 moved(const Pose2& pose, const Offset& by) noexcept;
 
 }  // namespace mlnav

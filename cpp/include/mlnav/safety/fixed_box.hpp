@@ -49,8 +49,10 @@ class FixedBoxChecker final : public AceChecker {
              Arena* arena) noexcept;
 
   Status set_map(const GridView& map) noexcept override;
-  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override;
-  AceReport report(const Stance& stance) const noexcept override;
+  bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override;
+  AceReport report(const Sweep& sweep) const noexcept override;
+  // Wheel boxes reach this far from their pose: those of a sweep overlap.
+  static constexpr double kSpacing_m = 0.265;  // 10 deg of a turn
   const RoverModel& model() const noexcept override { return model_; }
 
  private:
@@ -96,6 +98,7 @@ class FixedBoxChecker final : public AceChecker {
     std::ptrdiff_t offset[kPanels];
   };
 
+  AceReport report_pose(const Stance& stance) const noexcept;
   bool locate(const Stance& stance, CellPose* cell_pose, Reasons* reasons) const noexcept;
   BoxShape box_shape(double sin, double cos) const noexcept;
   // Calls visit(dy, first_dx, last_dx) for the rows of a wheel's box, relative to the pose's cell. A row with

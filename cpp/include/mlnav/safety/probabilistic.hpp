@@ -47,11 +47,12 @@ class ProbabilisticChecker final : public AceChecker {
              const ProbabilisticConfig& config, std::size_t max_map_cells, Arena* arena) noexcept;
 
   Status set_map(const GridView& map) noexcept override { return boxes_.set_map(map); }
-  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override;
-  AceReport report(const Stance& stance) const noexcept override;
+  bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override;
+  AceReport report(const Sweep& sweep) const noexcept override;
   const RoverModel& model() const noexcept override { return boxes_.model(); }
 
  private:
+  AceReport report_pose(const Stance& stance) const noexcept;
   static constexpr int kLimits = 5;  // as the first five reasons
   // Nodes of the quadrature over roll or pitch, in standard deviations from its mean: -4 to 4.
   static constexpr int kNodes = 17;

@@ -28,13 +28,25 @@ namespace mlnav {
 struct VerifiedConfig {
   double enclosed_m = 1e-3;
   int max_tries = 8;
+  double first_length_m = 0.1;
+  double shortest_m = 0.003;
+  int max_boxes = 96;
+  double joint_m = 0.004;
 };
 template <>
 inline constexpr auto kFields<VerifiedConfig> = std::tuple{
     number("enclosed_m", "m", &VerifiedConfig::enclosed_m, 1e-8, 0.1,
            "Half-width of the first enclosure, in wheel height."),
     number("max_tries", "", &VerifiedConfig::max_tries, 1, 100,
-           "Boxes tried before `not_certified`."),
+           "Boxes tried at a pose before `not_certified`."),
+    number("first_length_m", "m", &VerifiedConfig::first_length_m, 0.01, 2.0,
+           "Of the stretches that a sweep is proven in; halved where there is no proof."),
+    number("shortest_m", "m", &VerifiedConfig::shortest_m, 1e-4, 0.1,
+           "No stretch is halved to less."),
+    number("max_boxes", "", &VerifiedConfig::max_boxes, 1, 100000,
+           "Boxes tried along a sweep before `not_certified`."),
+    number("joint_m", "m", &VerifiedConfig::joint_m, 1e-6, 0.1,
+           "Wheel heights about the settled ones that a sweep must start with and end within."),
 };
 Fault validate(const VerifiedConfig& config) noexcept;
 
@@ -43,8 +55,8 @@ class VerifiedChecker final : public AceChecker {
   Fault init(const RoverModel& model, const VerifiedConfig& config) noexcept;
 
   Status set_map(const GridView& map) noexcept override;
-  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override;
-  AceReport report(const Stance& stance) const noexcept override;
+  bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override;
+  AceReport report(const Sweep& sweep) const noexcept override;
   const RoverModel& model() const noexcept override { return model_; }
 
  private:
@@ -61,7 +73,8 @@ class VerifiedChecker final : public AceChecker {
   bool krawczyk_image(Work* work, double reach, double enclosed_m) const noexcept;
   bool certify(Work* work) const noexcept;
   void judge_box(Work* work) const noexcept;
-  AceReport check(const Stance& stance, bool everything) const noexcept;
+  AceReport check_pose(const Stance& stance, bool everything) const noexcept;
+  AceReport prove_sweep(const Sweep& sweep) const noexcept;
 
   RoverModel model_;
   VerifiedConfig config_;

@@ -1,0 +1,302 @@
+// `verified` on sweeps: the way, and the tube about it, is covered with boxes (docs/verified_ace.md, "Sweeps").
+#include <cmath>
+#include <initializer_list>
+
+#include "sweep_box.hpp"
+
+namespace mlnav {
+
+using namespace verified;
+
+namespace {
+
+constexpr int kMaxFirst = 64;   // stretches at first
+constexpr int kMaxOpen = 160;   // stretches that wait
+constexpr int kTubeBoxes = 8;   // a tube may take so many times the boxes of a way
+
+// A stretch of the way, and a part of the tube about it, to be proven.
+struct Stretch {
+  Knot from, to;
+  Offset at;
+  Tube half;
+};
+
+class Cover {
+ public:
+  Cover(const GridView& map, const RoverModel& model, const SettleModel& settle, const VerifiedConfig& config,
+        const Sweep& sweep, AceReport* out) noexcept
+      : map_(map), model_(model), settle_(settle), config_(config), sweep_(sweep), out_(out),
+        length_m_(sweep.length_m(model.geometry)), prover_(map, model, settle, &work_) {}
+
+  Reasons prove() noexcept;
+  void count(AceReport* out) const noexcept {
+    out->inner_steps = static_cast<int>(work_.boxes);
+    out->lookups = static_cast<int>(work_.lookups);
+    out->ranges = static_cast<int>(work_.ranges);
+  }
+
+ private:
+  unsigned place(double fraction, const Offset& at, const double* start_heights_m, Knot* knot) noexcept;
+  unsigned divide(const Stretch& whole) noexcept;
+  SweepProver::Result prove(const Stretch& stretch, unsigned* reasons) noexcept;
+  bool joins(const Stretch& stretch, double least_half_m[kN]) noexcept;
+  bool ends(const Knot& knot) noexcept;
+  void include(const SweepBox& box) noexcept;
+  bool push(const Stretch& stretch) noexcept {
+    if (open_ == kMaxOpen) return false;
+    stretch_[open_++] = stretch;
+    return true;
+  }
+
+  const GridView& map_;
+  const RoverModel& model_;
+  const SettleModel& settle_;
+  const VerifiedConfig& config_;
+  const Sweep& sweep_;
+  AceReport* out_;
+  double length_m_;
+  CheckWork work_;
+  SweepProver prover_;
+  SweepBox box_, before_;
+  bool begun_ = false;  // before_ is proven
+  int open_ = 0;
+  Stretch stretch_[kMaxOpen];
+};
+
+// |A B|, summed along rows with weights: what `half` about B's coordinates can be in A's.
+void carry(const double a[kN][kN], const double b[kN][kN], const double half[kN], double out[kN]) noexcept {
+  for (int i = 0; i < kN; ++i) {
+    out[i] = 0.0;
+    for (int j = 0; j < kN; ++j) {
+      double m = 0.0;
+      for (int k = 0; k < kN; ++k) m += a[i][k] * b[k][j];
+      out[i] += (std::fabs(m) + 1e-12) * half[j];
+    }
+    out[i] = out[i] * kWiden + 1e-12;
+  }
+}
+
+bool within(const double a[kN], const double b[kN]) noexcept {
+  bool inside = true;
+  for (int i = 0; i < kN; ++i) inside &= a[i] <= b[i];
+  return inside;
+}
+
+// The settled rover at a fraction of the way. Not 0: it is not safe there.
+unsigned Cover::place(double fraction, const Offset& at, const double* start_heights_m, Knot* knot) noexcept {
+  SinCos steering[kWheels];
+  sweep_.steering_at(model_.geometry, fraction, steering);
+  const SettledState settled =
+      settle(map_, settle_, moved(sweep_.pose_at(fraction), at), steering, start_heights_m);
+  work_.lookups += settled.lookups;
+  if (settled.status != Status::kOk) return reason_of(settled.status);
+  const ChainState<double>& s = settled.state;
+  knot->fraction = fraction;
+  knot->q[kRoll] = s.roll_rad;
+  knot->q[kPitch] = s.pitch_rad;
+  knot->q[kDifferentialState] = s.differential_rad;
+  knot->q[kBogieLeft] = s.bogie_left_rad;
+  knot->q[kBogieRight] = s.bogie_right_rad;
+  knot->q[kHeight] = s.origin_z_m;
+  for (int i = 0; i < kWheels; ++i) knot->heights_m[i] = settled.heights_m[i];
+  const SafetyLimits& l = model_.limits;
+  unsigned reasons = 0;
+  if (tilt_rad(s) > l.tilt_max_rad) reasons |= kTilt;
+  if (larger(std::fabs(s.bogie_left_rad), std::fabs(s.bogie_right_rad)) > l.bogie_max_rad) reasons |= kBogie;
+  if (std::fabs(s.differential_rad) > l.differential_max_rad) reasons |= kDifferential;
+  if (settled.relief_max_m > l.relief_max_m) reasons |= kRelief;
+  return reasons;
+}
+
+Reasons Cover::prove() noexcept {
+  const int stretches = static_cast<int>(
+      smaller(larger(std::ceil(length_m_ / config_.first_length_m - 1e-9), 1.0), static_cast<double>(kMaxFirst)));
+  // The ends are settled from the nominal wheels: sweeps that meet there agree on them.
+  Knot knots[kMaxFirst + 1];
+  for (int i = 0; i <= stretches; ++i) {
+    const bool end = i == 0 || i == stretches;
+    const unsigned why = place(static_cast<double>(i) / stretches, {}, end ? nullptr : knots[i - 1].heights_m, &knots[i]);
+    if (why != 0) return static_cast<Reasons>(why);
+  }
+  for (int i = stretches - 1; i >= 0; --i) push({knots[i], knots[i + 1], {}, model_.tracking});
+  const int most = config_.max_boxes * (model_.tracking.none() ? 1 : kTubeBoxes);
+  for (int boxes = 0; open_ > 0; ++boxes) {
+    if (boxes == most) return kNotCertified;
+    const Stretch stretch = stretch_[--open_];
+    unsigned reasons = 0;
+    const SweepProver::Result result = prove(stretch, &reasons);
+    if (result == SweepProver::kProven) {
+      include(box_);
+      before_ = box_;
+      begun_ = true;
+      continue;
+    }
+    if (result == SweepProver::kNoGround) return static_cast<Reasons>(reasons);
+    const unsigned why = divide(stretch);
+    if (why == kNotCertified) return static_cast<Reasons>(reasons);
+    if (why != 0) return static_cast<Reasons>(why);
+  }
+  return 0;
+}
+
+// Halves a stretch along its longest side. kNotCertified: it is too short for that.
+unsigned Cover::divide(const Stretch& whole) noexcept {
+  constexpr double kArm_m = 1.3;  // heading counts by what it moves the wheels
+  const double way = (whole.to.fraction - whole.from.fraction) * length_m_;
+  const double sides[4] = {way, 2.0 * whole.half.along_m, 2.0 * whole.half.across_m, 2.0 * kArm_m * whole.half.heading_rad};
+  int longest = 0;
+  for (int i = 1; i < 4; ++i) {
+    if (sides[i] > sides[longest]) longest = i;
+  }
+  if (sides[longest] < 2.0 * config_.shortest_m) return kNotCertified;
+  Stretch a = whole, b = whole;
+  if (longest == 0) {
+    double start[kN];
+    for (int i = 0; i < kN; ++i) start[i] = 0.5 * (whole.from.heights_m[i] + whole.to.heights_m[i]);
+    Knot middle;
+    const unsigned why = place(0.5 * (whole.from.fraction + whole.to.fraction), whole.at, start, &middle);
+    if (why != 0) return why;
+    a.to = b.from = middle;
+  } else {
+    double Tube::*const half = longest == 1 ? &Tube::along_m : longest == 2 ? &Tube::across_m : &Tube::heading_rad;
+    double Offset::*const at = longest == 1 ? &Offset::along_m : longest == 2 ? &Offset::across_m : &Offset::heading_rad;
+    a.half.*half = b.half.*half = 0.5 * (whole.half.*half);
+    a.at.*at -= a.half.*half;
+    b.at.*at += b.half.*half;
+    for (Stretch* s : {&a, &b}) {
+      for (Knot* knot : {&s->from, &s->to}) {
+        const double start[kN] = {knot->heights_m[0], knot->heights_m[1], knot->heights_m[2],
+                                  knot->heights_m[3], knot->heights_m[4], knot->heights_m[5]};
+        const unsigned why = place(knot->fraction, s->at, start, knot);
+        if (why != 0) return why;
+      }
+    }
+  }
+  return push(b) && push(a) ? 0U : unsigned{kNotCertified};
+}
+
+SweepProver::Result Cover::prove(const Stretch& stretch, unsigned* reasons) noexcept {
+  // Offsets along and across are in the frame of the way, which the stretch's heading is turned against.
+  Tube half = stretch.half;
+  const double turned = std::fabs(stretch.at.heading_rad);
+  half.along_m = stretch.half.along_m + turned * stretch.half.across_m;
+  half.across_m = stretch.half.across_m + turned * stretch.half.along_m;
+  double least_half_m[kN] = {};
+  SweepProver::Result result =
+      prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_, reasons);
+  if (!model_.tracking.none()) return result;
+  if (result == SweepProver::kProven && !joins(stretch, least_half_m)) {
+    result = prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_, reasons);
+    if (result == SweepProver::kProven && !joins(stretch, least_half_m)) result = SweepProver::kNoBox;
+    *reasons = kNotCertified;
+  }
+  if (result == SweepProver::kProven && open_ == 0 && !ends(stretch.to)) {
+    *reasons = kNotCertified;
+    result = SweepProver::kNoBox;
+  }
+  return result;
+}
+
+// Slopes of the axles' heights by the state at a knot.
+void rises(const RoverModel& model, const Sweep& sweep, const Knot& knot, double d_up[kN][kN]) noexcept {
+  SinCos steering[kWheels];
+  sweep.steering_at(model.geometry, knot.fraction, steering);
+  Turns<double> turns;
+  turn_links(knot.q, &turns);
+  Axles<double> axles;
+  place_axles<true>(model.geometry, steering, turns, &axles);
+  for (int i = 0; i < kN; ++i) {
+    for (int j = 0; j < kN; ++j) d_up[i][j] = axles.d_up[i][j];
+  }
+}
+
+// Whether the box holds all that the one before can leave, or, at the beginning, wheel heights within joint_m of
+// the settled ones. If not: what it has to hold.
+bool Cover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
+  double image_m[kN], least[kN];
+  if (!begun_) {
+    double d_up[kN][kN], inverse[kN][kN];
+    rises(model_, sweep_, stretch.from, d_up);
+    if (!invert(d_up, inverse)) return false;
+    for (double& m : image_m) m = config_.joint_m;
+    carry(box_.jacobian, inverse, image_m, least);
+  } else {
+    carry(box_.jacobian, before_.y, before_.image_m, least);
+    if (!within(least, box_.half_m)) {
+      for (int i = 0; i < kN; ++i) image_m[i] = before_.image_m[i];
+      if (prover_.prepare(before_)) prover_.image_at(before_, true, image_m);
+      carry(box_.jacobian, before_.y, image_m, least);
+    }
+  }
+  if (within(least, box_.half_m)) return true;
+  for (int i = 0; i < kN; ++i) least_half_m[i] = larger(least_half_m[i], 1.01 * least[i]);
+  return false;
+}
+
+// Whether wheel heights are within joint_m of the settled ones at the end of the box.
+bool Cover::ends(const Knot& knot) noexcept {
+  double d_up[kN][kN], image_m[kN], out_m[kN], most[kN];
+  rises(model_, sweep_, knot, d_up);
+  for (int i = 0; i < kN; ++i) image_m[i] = box_.image_m[i];
+  for (double& m : most) m = config_.joint_m;
+  carry(d_up, box_.y, image_m, out_m);
+  if (within(out_m, most)) return true;
+  if (!prover_.prepare(box_)) return false;
+  prover_.image_at(box_, true, image_m);
+  carry(d_up, box_.y, image_m, out_m);
+  return within(out_m, most);
+}
+
+// Bounds and margins of the sweep take in those of a box.
+void Cover::include(const SweepBox& box) noexcept {
+  const SafetyLimits& l = model_.limits;
+  AceReport part;
+  const auto hull = [&](int j) {
+    return Bounds{smaller(box.q_from[j], box.q_to[j]) - box.state_half[j],
+                  larger(box.q_from[j], box.q_to[j]) + box.state_half[j]};
+  };
+  part.roll_rad = hull(kRoll);
+  part.pitch_rad = hull(kPitch);
+  part.differential_rad = hull(kDifferentialState);
+  part.bogie_left_rad = hull(kBogieLeft);
+  part.bogie_right_rad = hull(kBogieRight);
+  part.origin_z_m = hull(kHeight);
+  const auto most = [](const Bounds& b) { return larger(-b.lo, b.hi); };
+  part.tilt_max_rad = 0.0;
+  for (const double* q : {box.q_from, box.q_to}) {
+    const SinCos roll = det_sincos(std::fabs(q[kRoll]) + box.state_half[kRoll]);
+    const SinCos pitch = det_sincos(std::fabs(q[kPitch]) + box.state_half[kPitch]);
+    part.tilt_max_rad = larger(
+        part.tilt_max_rad,
+        det_atan2(std::sqrt(pitch.sin * pitch.sin + roll.sin * roll.sin * pitch.cos * pitch.cos),
+                  pitch.cos * roll.cos) + 1e-12);
+  }
+  part.clearance_min_m = box.clearance_m;
+  part.relief_max_m = box.relief_m;
+  part.margin_tilt_rad = l.tilt_max_rad - part.tilt_max_rad;
+  part.margin_bogie_rad = l.bogie_max_rad - larger(most(part.bogie_left_rad), most(part.bogie_right_rad));
+  part.margin_differential_rad = l.differential_max_rad - most(part.differential_rad);
+  part.margin_clearance_m = part.clearance_min_m - l.clearance_min_m;
+  part.margin_relief_m = l.relief_max_m - part.relief_max_m;
+  if (begun_) {
+    out_->include(part);
+  } else {
+    *out_ = part;
+  }
+}
+
+}  // namespace
+
+AceReport VerifiedChecker::prove_sweep(const Sweep& sweep) const noexcept {
+  AceReport proven;
+  Cover cover(map_, model_, settle_, config_, sweep, &proven);
+  const Reasons reasons = cover.prove();
+  AceReport out;
+  if (reasons == 0) out = proven;
+  cover.count(&out);
+  out.reasons = reasons;
+  out.safe = reasons == 0;
+  return out;
+}
+
+}  // namespace mlnav
