@@ -274,6 +274,38 @@ bool SweepProver::differentiate(const SweepBox& box) noexcept {
   return true;
 }
 
+bool SweepProver::precondition(SweepBox* box) const noexcept {
+  for (int i = 0; i < kN; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      box->jacobian[i][j] = nodes_.d_up[i][j] - box->chi[0][i] * nodes_.d_forward[i][j] -
+                            box->chi[1][i] * nodes_.d_left[i][j] -
+                            box->trend[i].slope_lean_m * nodes_.d_lean[i][j];
+    }
+  }
+  return invert(box->jacobian, box->y);
+}
+
+void SweepProver::begin(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from, const Knot& to,
+                        SweepBox* box) noexcept {
+  box->sweep = sweep;
+  box->offset = offset;
+  box->tube = tube;
+  box->from = from.fraction;
+  box->to = to.fraction;
+  for (int j = 0; j < kN; ++j) {
+    box->q_from[j] = from.q[j];
+    box->q_to[j] = to.q[j];
+  }
+  steer(*box);
+}
+
+bool SweepProver::stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at, double step_m,
+                        SweepBox* box) noexcept {
+  constexpr double kSteepest = 2.0;
+  begin(sweep, offset, tube, at, at, box);
+  return linearize(box, step_m, kSteepest) && prepare(*box) && precondition(box);
+}
+
 bool SweepProver::prepare(const SweepBox& box) noexcept {
   steer(box);
   if (!differentiate(box)) return false;
@@ -806,16 +838,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset,
                                        const Knot& to, const double least_half_m[kN], SweepBox* box,
                                        unsigned* reasons) noexcept {
   ++work_->boxes;
-  box->sweep = sweep;
-  box->offset = offset;
-  box->tube = tube;
-  box->from = from.fraction;
-  box->to = to.fraction;
-  for (int j = 0; j < kN; ++j) {
-    box->q_from[j] = from.q[j];
-    box->q_to[j] = to.q[j];
-  }
-  steer(*box);
+  begin(sweep, offset, tube, from, to, box);
   const double length = nodes_.travel_m + 1.5 * std::fabs(nodes_.turn) + nodes_.steering_half_rad;
   // Slopes of H near by serve most stretches. Others help short ones at steep rocks.
   constexpr double kSlopes[][2] = {{0.03, 0.7}, {0.01, 2.0}, {0.003, 2.0}, {0.03, 0.3}};
@@ -833,14 +856,7 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
   if (!linearize(box, step_m, steepest)) return kNoGround;
   *reasons = kNotCertified;
   if (!prepare(*box)) return kNoBox;
-  for (int i = 0; i < kN; ++i) {
-    for (int j = 0; j < kN; ++j) {
-      box->jacobian[i][j] = nodes_.d_up[i][j] - box->chi[0][i] * nodes_.d_forward[i][j] -
-                            box->chi[1][i] * nodes_.d_left[i][j] -
-                            box->trend[i].slope_lean_m * nodes_.d_lean[i][j];
-    }
-  }
-  if (!invert(box->jacobian, box->y)) return kNoBox;
+  if (!precondition(box)) return kNoBox;
   sample_line(*box);
 
   double small[kN], half[kN];
@@ -945,26 +961,24 @@ unsigned SweepProver::relief_beyond(SweepBox* box) noexcept {
   return 0;
 }
 
-void SweepProver::image_at(const SweepBox& box, bool last, double image_m[kN]) noexcept {
+bool SweepProver::map_at(const SweepBox& box, bool last, double half_m[kN]) noexcept {
+  constexpr double kRefined = 0.5;
+  constexpr double kProgress = 0.9;
   const int node = last ? kNodes - 1 : 0;
-  for (int round = 0; round < 4; ++round) {
-    Motion motion;
-    if (!bound_motion(box, image_m, &motion)) return;
-    double found[kN];
-    double shrunk = 0.0;
-    for (int i = 0; i < kN; ++i) {
-      unsigned reasons = 0;
-      if (!look_round(box, motion, i, &reasons)) return;
-      lay_track(box, motion, i, node, node, &track_);
-      const double rest = motion.rest_m[i];
-      found[i] = (residual(near_[i], track_, i, track_.whole, 0.25 * image_m[i] - rest, kMaxSplits,
-                           near_[i].samples) + rest) * kWiden;
-      found[i] = smaller(found[i], image_m[i]);
-      shrunk = larger(shrunk, image_m[i] - found[i]);
-    }
-    for (int i = 0; i < kN; ++i) image_m[i] = found[i];
-    if (shrunk < 2e-4) return;
+  if (!bound_motion(box, half_m, &motion_)) return false;
+  double found[kN];
+  bool progress = false;
+  for (int i = 0; i < kN; ++i) {
+    unsigned reasons = 0;
+    if (!look_round(box, motion_, i, &reasons)) return false;
+    lay_track(box, motion_, i, node, node, &track_);
+    const double rest = motion_.rest_m[i];
+    found[i] = (residual(near_[i], track_, i, track_.whole, kRefined * half_m[i] - rest, kMaxSplits,
+                         near_[i].samples) + rest) * kWiden;
+    progress = progress || found[i] < kProgress * half_m[i];
   }
+  for (int i = 0; i < kN; ++i) half_m[i] = smaller(found[i], half_m[i]);
+  return progress;
 }
 
 }  // namespace mlnav

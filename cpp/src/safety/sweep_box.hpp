@@ -56,10 +56,13 @@ class SweepProver {
   Result prove(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from, const Knot& to,
                const double least_half_m[kN], SweepBox* box, unsigned* reasons) noexcept;
 
-  // Where states of the box can be at its last pose (or its first): `image_m`, on entry that of the whole box. May be
-  // called for the box that was proven last, or after prepare().
-  void image_at(const SweepBox& box, bool last, double image_m[kN]) noexcept;
+  // The image of states at the last pose of a box (or its first), in place: settled states within half_m there are
+  // within what it leaves. False: that is hardly less. For the box that was proven last, or after prepare().
+  bool map_at(const SweepBox& box, bool last, double half_m[kN]) noexcept;
   bool prepare(const SweepBox& box) noexcept;
+  // A box about a single pose, of no size yet, by slopes over +-step_m.
+  bool stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at, double step_m,
+             SweepBox* box) noexcept;
 
  private:
   static constexpr int kNodes = 9;
@@ -116,9 +119,12 @@ class SweepProver {
 
   Result try_box(const double least_half_m[kN], double step_m, double steepest, SweepBox* box,
                  unsigned* reasons) noexcept;
+  void begin(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from, const Knot& to,
+             SweepBox* box) noexcept;
   void steer(const SweepBox& box) noexcept;
   bool linearize(SweepBox* box, double step_m, double steepest) noexcept;
   bool differentiate(const SweepBox& box) noexcept;
+  bool precondition(SweepBox* box) const noexcept;
   void place_nodes(const SweepBox& box) noexcept;
   void sample_line(const SweepBox& box) noexcept;
   bool bound_motion(const SweepBox& box, const double half_m[kN], Motion* motion) const noexcept;

@@ -9,7 +9,6 @@ namespace mlnav {
 using namespace verified;
 
 namespace {
-
 constexpr int kMaxFirst = 64;   // stretches at first
 constexpr int kMaxOpen = 160;   // stretches that wait
 constexpr int kTubeBoxes = 8;   // a tube may take so many times the boxes of a way
@@ -40,6 +39,8 @@ class Cover {
   unsigned divide(const Stretch& whole) noexcept;
   SweepProver::Result prove(const Stretch& stretch, unsigned* reasons) noexcept;
   bool joins(const Stretch& stretch, double least_half_m[kN]) noexcept;
+  bool come_within(const SweepBox& from, bool ends_here, const Knot& knot, const double into[kN][kN],
+                   const double most_m[kN], double half_m[kN], double least[kN]) noexcept;
   bool ends(const Knot& knot) noexcept;
   void include(const SweepBox& box) noexcept;
   bool push(const Stretch& stretch) noexcept {
@@ -210,41 +211,65 @@ void rises(const RoverModel& model, const Sweep& sweep, const Knot& knot, double
   }
 }
 
-// Whether the box holds all that the one before can leave, or, at the beginning, wheel heights within joint_m of
-// the settled ones. If not: what it has to hold.
+// Whether the box holds all that the one before can leave or, at the beginning, every settled state with wheel heights
+// within joint_m of the settled ones. If not: what it has to hold.
 bool Cover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
-  double image_m[kN], least[kN];
-  if (!begun_) {
-    double d_up[kN][kN], inverse[kN][kN];
-    rises(model_, sweep_, stretch.from, d_up);
-    if (!invert(d_up, inverse)) return false;
-    for (double& m : image_m) m = config_.joint_m;
-    carry(box_.jacobian, inverse, image_m, least);
+  double half_m[kN], least[kN];
+  bool held = false;
+  if (begun_) {
+    for (int i = 0; i < kN; ++i) half_m[i] = before_.image_m[i];
+    held = come_within(before_, true, stretch.from, box_.jacobian, box_.half_m, half_m, least);
   } else {
-    carry(box_.jacobian, before_.y, before_.image_m, least);
-    if (!within(least, box_.half_m)) {
-      for (int i = 0; i < kN; ++i) image_m[i] = before_.image_m[i];
-      if (prover_.prepare(before_)) prover_.image_at(before_, true, image_m);
-      carry(box_.jacobian, before_.y, image_m, least);
-    }
+    double d_up[kN][kN];
+    SweepBox heights;
+    rises(model_, sweep_, stretch.from, d_up);
+    if (!invert(d_up, heights.y)) return false;
+    for (double& m : half_m) m = config_.joint_m;
+    held = come_within(heights, false, stretch.from, box_.jacobian, box_.half_m, half_m, least);
   }
-  if (within(least, box_.half_m)) return true;
-  for (int i = 0; i < kN; ++i) least_half_m[i] = larger(least_half_m[i], 1.01 * least[i]);
-  return false;
+  for (int i = 0; i < kN && !held; ++i) least_half_m[i] = larger(least_half_m[i], 1.01 * least[i]);
+  return held;
 }
 
 // Whether wheel heights are within joint_m of the settled ones at the end of the box.
 bool Cover::ends(const Knot& knot) noexcept {
-  double d_up[kN][kN], image_m[kN], out_m[kN], most[kN];
+  double d_up[kN][kN], half_m[kN], least[kN], most[kN];
   rises(model_, sweep_, knot, d_up);
-  for (int i = 0; i < kN; ++i) image_m[i] = box_.image_m[i];
+  for (int i = 0; i < kN; ++i) half_m[i] = box_.image_m[i];
   for (double& m : most) m = config_.joint_m;
-  carry(d_up, box_.y, image_m, out_m);
-  if (within(out_m, most)) return true;
-  if (!prover_.prepare(box_)) return false;
-  prover_.image_at(box_, true, image_m);
-  carry(d_up, box_.y, image_m, out_m);
-  return within(out_m, most);
+  return come_within(box_, true, knot, d_up, most, half_m, least);
+}
+
+// Whether all settled states at a knot that are within half_m in the coordinates of `from` are within most_m in others,
+// of Jacobian `into`; `least` is where they are in these. Settled states are in the image of any set that holds them, so
+// the set is mapped until it fits: by `from`, where that is a box that ends here, then by slopes of H at the knot.
+bool Cover::come_within(const SweepBox& from, bool ends_here, const Knot& knot, const double into[kN][kN],
+                        const double most_m[kN], double half_m[kN], double least[kN]) noexcept {
+  constexpr double kSteps_m[2] = {0.03, 0.003};
+  constexpr int kMaxImages = 6;
+  carry(into, from.y, half_m, least);
+  if (within(least, most_m)) return true;
+  SweepBox pose[2];
+  const SweepBox* at = &from;
+  for (int by = ends_here ? 0 : 1; by < 3; ++by) {
+    if (by == 0) {
+      if (!prover_.prepare(from)) continue;
+    } else {
+      SweepBox& next = pose[by - 1];
+      if (!prover_.stand(sweep_, {}, {}, knot, kSteps_m[by - 1], &next)) return false;
+      double carried[kN];
+      carry(next.jacobian, at->y, half_m, carried);
+      for (int i = 0; i < kN; ++i) half_m[i] = carried[i];
+      at = &next;
+    }
+    for (int image = 0; image < kMaxImages; ++image) {
+      const bool shrinks = prover_.map_at(*at, by == 0, half_m);
+      carry(into, at->y, half_m, least);
+      if (within(least, most_m)) return true;
+      if (!shrinks) break;
+    }
+  }
+  return false;
 }
 
 // Bounds and margins of the sweep take in those of a box.
