@@ -58,22 +58,23 @@ void dump(const std::string& name, std::size_t times) {
   std::exit(1);
 }
 
-// Forwards every call, uncounted, and records the stances: those that failed and those that passed.
+// Forwards every call, uncounted, and records the sweeps: those that failed and those that passed.
 class Recorder final : public AceChecker {
  public:
   explicit Recorder(AceChecker* inner) : inner_(inner) {}
   Status set_map(const GridView& map) noexcept override { return inner_->set_map(map); }
-  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override {
+  bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override {
     const bool was = count(false);
-    const bool safe = inner_->is_safe(stance, reasons);
-    stances[safe ? 1 : 0].push_back(stance);
+    const bool safe = inner_->check(sweep, reasons, work);
+    sweeps[safe ? 1 : 0].push_back(sweep);
     count(was);
     return safe;
   }
-  AceReport report(const Stance& stance) const noexcept override { return inner_->report(stance); }
+  AceReport report(const Sweep& sweep) const noexcept override { return inner_->report(sweep); }
   const RoverModel& model() const noexcept override { return inner_->model(); }
+  bool sees_steering() const noexcept override { return inner_->sees_steering(); }
 
-  mutable std::vector<Stance> stances[2];
+  mutable std::vector<Sweep> sweeps[2];
 
  private:
   AceChecker* inner_;
@@ -203,11 +204,11 @@ class Bench {
 
   // Counts of the poses that the planner evaluates without a risk map.
   void evaluations() {
-    std::vector<std::vector<Stance>> asked[2];
+    std::vector<std::vector<Sweep>> asked[2];
     for (const Case& c : cases_) {
-      for (auto& stances : recorder_.stances) stances.clear();
+      for (auto& sweeps : recorder_.sweeps) sweeps.clear();
       run(c, false, kBudget, Meter{});
-      for (const int safe : {0, 1}) asked[safe].push_back(recorder_.stances[safe]);
+      for (const int safe : {0, 1}) asked[safe].push_back(recorder_.sweeps[safe]);
     }
     for (const int safe : {0, 1}) {
       std::size_t times = 0;
@@ -215,7 +216,7 @@ class Bench {
         checker_->set_map(cases_[i].request.map);
         Reasons reasons = 0;
         count(true);
-        for (const Stance& stance : asked[safe][i]) checker_->is_safe(stance, &reasons);
+        for (const Sweep& sweep : asked[safe][i]) checker_->is_safe(sweep, &reasons);
         count(false);
         times += asked[safe][i].size();
       }

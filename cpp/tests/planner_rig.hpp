@@ -39,7 +39,7 @@ class Box {
   Arena arena_;
 };
 
-// Records every call. The verdict comes from `verdict` if set, else from the checker behind.
+// Records every call, by the pose that the sweep ends in. The verdict comes from `verdict` if set, else from the checker behind.
 class SpyChecker final : public AceChecker {
  public:
   using Verdict = std::function<Reasons(const Pose2&)>;
@@ -50,26 +50,28 @@ class SpyChecker final : public AceChecker {
     ++maps_set;
     return behind_ != nullptr ? behind_->set_map(map) : Status::kOk;
   }
-  bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override {
-    poses.push_back(stance.pose);
+  bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override {
+    const Pose2 pose = sweep.end().pose;
+    poses.push_back(pose);
     bool safe;
     if (behind_ != nullptr) {
-      safe = behind_->is_safe(stance, reasons);
+      safe = behind_->check(sweep, reasons, work);
     } else {
-      *reasons = verdict_(stance.pose);
+      *reasons = verdict_(pose);
       safe = *reasons == 0;
     }
-    if (!safe) failed.push_back(stance.pose);
+    if (!safe) failed.push_back(pose);
     return safe;
   }
-  AceReport report(const Stance& stance) const noexcept override {
+  AceReport report(const Sweep& sweep) const noexcept override {
     ++reports;
-    if (behind_ != nullptr) return behind_->report(stance);
+    if (behind_ != nullptr) return behind_->report(sweep);
     AceReport out;
-    out.reasons = verdict_(stance.pose);
+    out.reasons = verdict_(sweep.end().pose);
     out.safe = out.reasons == 0;
     return out;
   }
+  bool sees_steering() const noexcept override { return behind_ != nullptr && behind_->sees_steering(); }
   const RoverModel& model() const noexcept override {
     return behind_ != nullptr ? behind_->model() : model_;
   }

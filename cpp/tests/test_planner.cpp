@@ -553,11 +553,11 @@ TEST(PlannerOutcome, ARejectionWithoutAReasonIsARejection) {
   class Mute final : public AceChecker {
    public:
     Status set_map(const GridView&) noexcept override { return Status::kOk; }
-    bool is_safe(const Stance& stance, Reasons* reasons) const noexcept override {
+    bool check(const Sweep& sweep, Reasons* reasons, CheckWork*) const noexcept override {
       *reasons = 0;
-      return start_passes && stance.pose.x_m == 12.0 && stance.pose.heading_rad == 0.0;
+      return start_passes && sweep.is_pose() && sweep.begin.pose.x_m == 12.0;
     }
-    AceReport report(const Stance&) const noexcept override { return {}; }
+    AceReport report(const Sweep&) const noexcept override { return {}; }
     const RoverModel& model() const noexcept override { return model_; }
     bool start_passes = false;
 
@@ -578,12 +578,12 @@ TEST(PlannerOutcome, AFaultOfTheCheckersMapIsHandedOn) {
   class Small final : public AceChecker {
    public:
     Status set_map(const GridView&) noexcept override { return Status::kMapTooLarge; }
-    bool is_safe(const Stance&, Reasons* reasons) const noexcept override {
+    bool check(const Sweep&, Reasons* reasons, CheckWork*) const noexcept override {
       ADD_FAILURE() << "asked without a map";
       *reasons = 0;
       return true;
     }
-    AceReport report(const Stance&) const noexcept override { return {}; }
+    AceReport report(const Sweep&) const noexcept override { return {}; }
     const RoverModel& model() const noexcept override { return model_; }
 
    private:

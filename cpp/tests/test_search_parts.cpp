@@ -28,7 +28,7 @@ class Book {
 };
 
 // A metre straight on, up to the pose at (x, y).
-Approach from_behind(double x, double y) { return {{x - 1.0, y, 0.0}, 0.5, 1.0}; }
+Sweep up_to(double x, double y) { return {Stance{x - 1.0, y, 0.0}, 1.0}; }
 
 TEST(Verdicts, EachPoseIsAskedForOnceACycle) {
   const Terrain flat(100, 100, 0.2);
@@ -54,7 +54,7 @@ TEST(Verdicts, EachPoseIsAskedForOnceACycle) {
     for (int id = 0; id < 7; ++id) EXPECT_EQ(verdicts.of(id), Verdict::kNotEvaluated);
     EXPECT_EQ(verdicts.check_start(Stance{8.0, 8.0, 0.0}), 0);
     for (const auto& p : poses) {
-      EXPECT_EQ(verdicts.evaluate(p.id, Stance{p.x_m, 8.0, 0.0}, from_behind(p.x_m, 8.0)),
+      EXPECT_EQ(verdicts.evaluate(p.id, up_to(p.x_m, 8.0)),
                 p.verdict);
       EXPECT_EQ(verdicts.of(p.id), p.verdict);
     }
@@ -76,11 +76,11 @@ TEST(Verdicts, ARejectionWithoutAReasonIsOne) {
   class Mute final : public AceChecker {
    public:
     Status set_map(const GridView&) noexcept override { return Status::kOk; }
-    bool is_safe(const Stance&, Reasons* reasons) const noexcept override {
+    bool check(const Sweep&, Reasons* reasons, CheckWork*) const noexcept override {
       *reasons = 0;
       return false;
     }
-    AceReport report(const Stance&) const noexcept override { return {}; }
+    AceReport report(const Sweep&) const noexcept override { return {}; }
     const RoverModel& model() const noexcept override { return model_; }
 
    private:
@@ -91,7 +91,7 @@ TEST(Verdicts, ARejectionWithoutAReasonIsOne) {
   Book book(&mute, 1);
   book.verdicts.begin(flat.view(), {}, -1);
   EXPECT_EQ(book.verdicts.check_start(Stance{8.0, 8.0, 0.0}), kBadPose);
-  EXPECT_EQ(book.verdicts.evaluate(0, Stance{8.0, 8.0, 0.0}, from_behind(8.0, 8.0)),
+  EXPECT_EQ(book.verdicts.evaluate(0, up_to(8.0, 8.0)),
             Verdict::kFailed);
 }
 
@@ -105,7 +105,7 @@ TEST(Verdicts, TheBudgetIsExact) {
     verdicts.begin(flat.view(), {}, budget);
     for (int id = 0; id < 10; ++id) {
       EXPECT_EQ(verdicts.budget_spent(), id > budget);
-      const Verdict verdict = verdicts.evaluate(id, Stance{8.0, 8.0, 0.0}, from_behind(8.0, 8.0));
+      const Verdict verdict = verdicts.evaluate(id, up_to(8.0, 8.0));
       EXPECT_EQ(verdict, id < budget ? Verdict::kPassed : Verdict::kNotEvaluated);
       EXPECT_EQ(verdicts.of(id), verdict);
     }
@@ -126,20 +126,19 @@ TEST(Verdicts, ZonesAreMetOnTheWay) {
   verdicts.begin(flat.view(), {cells.data(), 300, 300}, 0);
   // An arc of 6 m that goes round the zone's side: its ends are well away from it.
   const Pose2 start{12.0, 15.0, 0.0};
-  const Stance end{along_arc(start, 0.0, 6.0), 0.0};
-  EXPECT_FALSE(
-      touches({cells.data(), 300, 300}, flat.view(), end.pose, rover_outline(spy.model())));
-  EXPECT_EQ(verdicts.evaluate(0, end, {start, 3.0, 6.0}), Verdict::kFailed);
+  const Pose2 end = along_arc(start, 0.0, 6.0);
+  EXPECT_FALSE(touches({cells.data(), 300, 300}, flat.view(), end, rover_outline(spy.model())));
+  EXPECT_EQ(verdicts.evaluate(0, {Stance{start}, 6.0}), Verdict::kFailed);
   EXPECT_EQ(verdicts.last_reasons(), kKeepOutZone);
   EXPECT_EQ(verdicts.rejects()[10], 1);
   // Turning in place beside it, so that the front passes over it half way.
   const double reach = rover_outline(spy.model()).front_m;
   const Pose2 beside{15.0, 15.0 - reach, 0.0};
-  const Stance turned{Pose2{beside.x_m, beside.y_m, kPi}, std::numeric_limits<double>::infinity()};
-  EXPECT_EQ(verdicts.evaluate(1, turned, {beside, 0.5 * kPi, kPi}), Verdict::kFailed);
+  const Stance turning{beside, std::numeric_limits<double>::infinity()};
+  EXPECT_EQ(verdicts.evaluate(1, {turning, kPi}), Verdict::kFailed);
   // Where it is clear, the budget of none is spent.
   EXPECT_FALSE(verdicts.budget_spent());
-  EXPECT_EQ(verdicts.evaluate(2, Stance{5.0, 5.0, 0.0}, from_behind(5.0, 5.0)),
+  EXPECT_EQ(verdicts.evaluate(2, up_to(5.0, 5.0)),
             Verdict::kNotEvaluated);
   EXPECT_TRUE(verdicts.budget_spent());
   EXPECT_EQ(verdicts.evaluations(), 0);
@@ -233,11 +232,10 @@ class Star final : public Planner {
   }
   bool passes(const Pose2& start, int ray) {
     for (int i = 0; i < kSteps; ++i) {
-      const Stance stance{along_arc(start, 0.0, kStep_m * (i + 1))};
-      const Verdict verdict =
-          verdicts.evaluate(ray * kSteps + i, stance, {start, kStep_m * (i + 0.5), kStep_m});
+      const Sweep step{Stance{along_arc(start, 0.0, kStep_m * i)}, kStep_m};
+      const Verdict verdict = verdicts.evaluate(ray * kSteps + i, step);
       if (verdict == Verdict::kPassed) continue;
-      costs.add_failure(stance.pose, verdicts.last_reasons());
+      costs.add_failure(step.end().pose, verdicts.last_reasons());
       return false;
     }
     return true;

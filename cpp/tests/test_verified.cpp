@@ -37,7 +37,7 @@ struct VerifiedBoxes {
       }
       checker.set_angles(&at);
       verified::Axles<double> axles;
-      verified::place_axles(checker.model_.geometry, at.steering, at.turns, &axles);
+      verified::place_axles<true>(checker.model_.geometry, at.steering, at.turns, &axles);
       at.place(axles);
       double gap[kN];
       for (int i = 0; i < kN; ++i) {

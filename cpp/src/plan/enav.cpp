@@ -400,6 +400,7 @@ Sweep EnavPlanner::sweep_to(int pose_id) const noexcept {
 
 // The wheels turn where a turn or an arc begins.
 bool EnavPlanner::resteers_before(int pose_id, Sweep* resteering) const noexcept {
+  if (!verdicts_.checker().sees_steering()) return false;
   double before = request_.standing_curvature_per_m;
   if (pose_id < tree_.turn_poses()) {
     if (!first_of_turn(pose_id)) return false;

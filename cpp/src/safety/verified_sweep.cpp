@@ -10,6 +10,7 @@ using namespace verified;
 
 namespace {
 constexpr int kMaxFirst = 64;   // stretches at first
+constexpr double kJointPerError = 3.0;  // wheel heights that the map's error leaves open
 constexpr int kMaxOpen = 160;   // stretches that wait
 constexpr int kTubeBoxes = 8;   // a tube may take so many times the boxes of a way
 
@@ -25,7 +26,8 @@ class Cover {
   Cover(const GridView& map, const RoverModel& model, const SettleModel& settle, const VerifiedConfig& config,
         const Sweep& sweep, AceReport* out) noexcept
       : map_(map), model_(model), settle_(settle), config_(config), sweep_(sweep), out_(out),
-        length_m_(sweep.length_m(model.geometry)), prover_(map, model, settle, &work_) {}
+        length_m_(sweep.length_m(model.geometry)), joint_m_(config.joint_m + kJointPerError * map.height_error_m),
+        prover_(map, model, settle, &work_) {}
 
   Reasons prove() noexcept;
   void count(AceReport* out) const noexcept {
@@ -56,6 +58,7 @@ class Cover {
   const Sweep& sweep_;
   AceReport* out_;
   double length_m_;
+  double joint_m_;
   CheckWork work_;
   SweepProver prover_;
   SweepBox box_, before_;
@@ -224,7 +227,7 @@ bool Cover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
     SweepBox heights;
     rises(model_, sweep_, stretch.from, d_up);
     if (!invert(d_up, heights.y)) return false;
-    for (double& m : half_m) m = config_.joint_m;
+    for (double& m : half_m) m = joint_m_;
     held = come_within(heights, false, stretch.from, box_.jacobian, box_.half_m, half_m, least);
   }
   for (int i = 0; i < kN && !held; ++i) least_half_m[i] = larger(least_half_m[i], 1.01 * least[i]);
@@ -236,7 +239,7 @@ bool Cover::ends(const Knot& knot) noexcept {
   double d_up[kN][kN], half_m[kN], least[kN], most[kN];
   rises(model_, sweep_, knot, d_up);
   for (int i = 0; i < kN; ++i) half_m[i] = box_.image_m[i];
-  for (double& m : most) m = config_.joint_m;
+  for (double& m : most) m = joint_m_;
   return come_within(box_, true, knot, d_up, most, half_m, least);
 }
 

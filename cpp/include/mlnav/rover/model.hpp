@@ -124,6 +124,10 @@ struct RoverModel {
   RoverGeometry geometry;
   SafetyLimits limits;
   Tube tracking;
+
+  RoverModel() = default;
+  RoverModel(const RoverGeometry& g, const SafetyLimits& l, const Tube& t = {}) noexcept
+      : geometry(g), limits(l), tracking(t) {}
 };
 
 // kConfigBad names the field whose value cannot be: out of its range, or a clearance above the pan's height.

@@ -96,6 +96,9 @@ class AceChecker : NoCopy {
 
   virtual const RoverModel& model() const noexcept = 0;
 
+  // Whether verdicts depend on how the wheels are steered; if not, it need not be asked about re-steering.
+  virtual bool sees_steering() const noexcept { return true; }
+
  protected:
   ~AceChecker() = default;  // never deleted through the interface: the core owns no memory
 };

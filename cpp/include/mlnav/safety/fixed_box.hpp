@@ -54,6 +54,7 @@ class FixedBoxChecker final : public AceChecker {
   // Wheel boxes reach this far from their pose: those of a sweep overlap.
   static constexpr double kSpacing_m = 0.265;  // 10 deg of a turn
   const RoverModel& model() const noexcept override { return model_; }
+  bool sees_steering() const noexcept override { return false; }
 
  private:
   friend class AceMapper;

@@ -50,6 +50,7 @@ class ProbabilisticChecker final : public AceChecker {
   bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override;
   AceReport report(const Sweep& sweep) const noexcept override;
   const RoverModel& model() const noexcept override { return boxes_.model(); }
+  bool sees_steering() const noexcept override { return false; }
 
  private:
   AceReport report_pose(const Stance& stance) const noexcept;

@@ -29,6 +29,8 @@ class Verdicts : NoCopy {
   // `checker` is kept and asked; the caller keeps it alive.
   Status init(std::size_t max_sweeps, AceChecker* checker, Arena* arena) noexcept;
 
+  const AceChecker& checker() const noexcept { return *checker_; }
+
   // A cycle begins: no sweep has a verdict. `ace_budget`: evaluations it may spend; negative: unlimited. The
   // caller keeps map and mask alive until the next cycle.
   void begin(const GridView& map, const KeepOutMask& keep_out, std::int64_t ace_budget) noexcept;
