@@ -52,7 +52,11 @@ class SpyChecker final : public AceChecker {
   }
   bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override {
     const Pose2 pose = sweep.end().pose;
-    poses.push_back(pose);
+    if (sweep.resteers) {
+      ++resteerings;
+    } else {
+      poses.push_back(pose);
+    }
     bool safe;
     if (behind_ != nullptr) {
       safe = behind_->check(sweep, reasons, work);
@@ -85,10 +89,12 @@ class SpyChecker final : public AceChecker {
   void clear() {
     poses.clear();
     failed.clear();
+    resteerings = 0;
   }
 
   mutable std::vector<Pose2> poses;
   mutable std::vector<Pose2> failed;  // of these
+  mutable int resteerings = 0;  // not among them
   mutable int reports = 0;
   int maps_set = 0;
 
@@ -239,7 +245,8 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   ASSERT_EQ(result.status, Status::kOk) << to_string(result.status);
 
   // The account of ACE is true: every call counted, none made twice, the budget kept.
-  EXPECT_EQ(t.ace_evaluations, static_cast<std::int64_t>(rig.spy.poses.size()));
+  EXPECT_EQ(t.ace_evaluations,
+            static_cast<std::int64_t>(rig.spy.poses.size()) + rig.spy.resteerings);
   EXPECT_EQ(rig.spy.repeated(), 0U) << "a pose was evaluated twice in one cycle";
   EXPECT_EQ(rig.spy.reports, 0);
   if (request.ace_budget >= 0) {
@@ -289,10 +296,26 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   ASSERT_LE(count, PlanResult::kMaxPathPoses);
   ASSERT_EQ(judge->set_map(request.map), Status::kOk);
   const RoverOutline outline = rover_outline(judge->model());
+  int resteerings = 0;
   for (int i = 0; i < count; ++i) {
-    const AceReport report =
-        judge->report(Stance{result.path[i].pose, result.path[i].curvature_per_m});
-    ASSERT_TRUE(report.safe) << "pose " << i << " of " << count << ", reasons " << report.reasons;
+    const PathPose& here = result.path[i];
+    Sweep sweep = Stance{here.pose, here.curvature_per_m};
+    if (i > 0) {
+      sweep = rig.planner.sweep_to(here.pose_id);
+      ASSERT_TRUE(same_pose(sweep.begin.pose, result.path[i - 1].pose));
+      ASSERT_TRUE(same_pose(sweep.end().pose, here.pose));
+      ASSERT_EQ(sweep.begin.curvature_per_m, here.curvature_per_m);
+      Sweep resteering;
+      const bool resteers = rig.planner.resteers_before(here.pose_id, &resteering);
+      ASSERT_EQ(resteers, judge->sees_steering() &&
+                              here.curvature_per_m != result.path[i - 1].curvature_per_m);
+      if (resteers) {
+        ASSERT_TRUE(judge->report(resteering).safe) << "re-steering before " << i;
+        ++resteerings;
+      }
+    }
+    const AceReport report = judge->report(sweep);
+    ASSERT_TRUE(report.safe) << "sweep " << i << " of " << count << ", reasons " << report.reasons;
     ASSERT_EQ(report.reasons, 0);
     const double step = config.tree.ace_step_m;
     const Pose2& from = result.path[std::max(i - 1, 0)].pose;
@@ -346,7 +369,7 @@ inline void expect_result_is_sound(const PlanRequest& request, const PlanResult&
   EXPECT_NEAR(end.y_m, result.commit_end.y_m, 1e-9);
   EXPECT_NEAR(end.heading_rad, result.commit_end.heading_rad, 1e-9);
 
-  EXPECT_EQ(t.ace_floor, count);
+  EXPECT_EQ(t.ace_floor, count + resteerings);
   EXPECT_LE(t.ace_floor, t.ace_evaluations);
   EXPECT_TRUE(std::isfinite(result.path_cost));
   if (result.short_path) {
@@ -540,10 +563,15 @@ inline NaiveChoice naive_choice(const PlanRequest& request, const EnavPlanner& p
   const RoverOutline outline = rover_outline(judge->model());
   const auto reasons_at = [&](const std::vector<Pose2>& poses, std::size_t i) {
     const Pose2& from = i == 0 ? request.pose : poses[i - 1];
+    const bool turns = from.x_m == poses[i].x_m && from.y_m == poses[i].y_m;
+    const double turned = poses[i].heading_rad - from.heading_rad;
+    const Sweep sweep = turns ? Sweep{Stance{from, INFINITY}, turned, poses[i]}
+                              : Sweep{Stance{from, turned / config.tree.ace_step_m},
+                                      config.tree.ace_step_m, poses[i]};
     Reasons reasons = 0;
     if (kept_out(request, outline, config.tree.ace_step_m, from, poses[i])) {
       reasons = kKeepOutZone;
-    } else if (!judge->is_safe(Stance{poses[i]}, &reasons) && reasons == 0) {
+    } else if (!judge->is_safe(sweep, &reasons) && reasons == 0) {
       reasons = kBadPose;
     }
     return reasons;

@@ -49,6 +49,9 @@ const Field kFields[] = {
     {"wheel_drop_max_m", [](RoverModel* m) { return &m->limits.wheel_drop_max_m; }, 0.0, 20.1},
     // Infinite: no limit.
     {"relief_max_m", [](RoverModel* m) { return &m->limits.relief_max_m; }, 0.0, kNan},
+    {"along_m", [](RoverModel* m) { return &m->tracking.along_m; }, -0.01, 1.01},
+    {"across_m", [](RoverModel* m) { return &m->tracking.across_m; }, -0.01, 1.01},
+    {"heading_rad", [](RoverModel* m) { return &m->tracking.heading_rad; }, -0.01, 31 * kDeg},
 };
 
 TEST(RoverModel, TheFieldsAboveAreAllThereAre) {

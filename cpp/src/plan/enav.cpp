@@ -391,11 +391,11 @@ Sweep EnavPlanner::sweep_to(int pose_id) const noexcept {
     const double from = first_of_turn(pose_id) ? 0.0 : tree_.turn_pose_angle_rad(pose_id - 1);
     Pose2 begin = request_.pose;
     begin.heading_rad += from;
-    return {Stance{begin, in_place}, to - from};
+    return {Stance{begin, in_place}, to - from, pose_of(pose_id)};
   }
   const OnArc at = on_arc(pose_id);
   const Pose2 begin = at.step > 0 ? pose_of(pose_id - 1) : Pose2{at.from->x_m, at.from->y_m, at.from->heading_rad};
-  return {Stance{begin, config_.tree.curvature_per_m[at.arc]}, config_.tree.ace_step_m};
+  return {Stance{begin, config_.tree.curvature_per_m[at.arc]}, config_.tree.ace_step_m, pose_of(pose_id)};
 }
 
 // The wheels turn where a turn or an arc begins.

@@ -6,8 +6,18 @@ namespace mlnav {
 
 bool Sweep::turns() const noexcept { return std::isinf(begin.curvature_per_m); }
 
+Sweep::Sweep(const Stance& from, double how_far) noexcept : begin(from), extent(how_far) {
+  end_pose = from.pose;
+  if (turns()) {
+    end_pose.heading_rad += extent;
+  } else if (extent != 0.0) {
+    end_pose = along_arc(from.pose, from.curvature_per_m, extent);
+  }
+}
+
 Pose2 Sweep::pose_at(double fraction) const noexcept {
   if (extent == 0.0) return begin.pose;
+  if (fraction == 1.0) return end_pose;
   const double moved = extent * fraction;
   if (!turns()) return along_arc(begin.pose, begin.curvature_per_m, moved);
   return {begin.pose.x_m, begin.pose.y_m, begin.pose.heading_rad + moved};

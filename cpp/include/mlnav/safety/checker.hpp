@@ -118,7 +118,8 @@ bool each_stance(const Sweep& sweep, const RoverGeometry& geometry, double spaci
   const int steps = static_cast<int>(std::ceil(sweep.length_m(geometry) / spacing_m - 1e-9));
   if (steps < 1) return look(Stance(sweep.pose_at(1.0), sweep.begin.curvature_per_m));
   for (int i = 1; i <= steps; ++i) {
-    if (!look(Stance(sweep.pose_at(static_cast<double>(i) / steps), sweep.begin.curvature_per_m))) return false;
+    const double fraction = i == steps ? 1.0 : static_cast<double>(i) / steps;
+    if (!look(Stance(sweep.pose_at(fraction), sweep.begin.curvature_per_m))) return false;
   }
   return true;
 }
