@@ -54,14 +54,15 @@ int main(int argc, char** argv) {
     for (Stance& pose : poses) {
       pose = Stance{map.origin_x_m + place(rng), map.origin_y_m + place(rng), turn(rng)};
     }
+    const std::vector<Sweep> sweeps(poses.begin(), poses.end());
     std::vector<Reasons> shipped(poses.size()), plain(poses.size());
     const double shipped_ns = best_ns(kRounds, poses.size(), [&] {
-      check_stances(checker, {poses.data(), poses.size()}, shipped.data(), nullptr);
+      check_sweeps(checker, {sweeps.data(), sweeps.size()}, shipped.data(), nullptr);
     });
     const double naive_ns = best_ns(kRounds, poses.size(), [&] {
       for (std::size_t i = 0; i < poses.size(); ++i) plain[i] = naive.check(poses[i].pose).reasons;
     });
-    std::vector<Stance> passing;
+    std::vector<Sweep> passing;
     for (std::size_t i = 0; i < poses.size(); ++i) {
       if (shipped[i] != plain[i]) {
         std::printf("verdicts differ at pose %zu: %u and %u\n", i, shipped[i], plain[i]);
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
       if (shipped[i] == 0) passing.push_back(poses[i]);
     }
     const double passing_ns = best_ns(kRounds, passing.size(), [&] {
-      check_stances(checker, {passing.data(), passing.size()}, shipped.data(), nullptr);
+      check_sweeps(checker, {passing.data(), passing.size()}, shipped.data(), nullptr);
     });
 
     std::vector<Reasons> dense(16 * cells);

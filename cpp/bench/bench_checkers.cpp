@@ -17,9 +17,10 @@ using namespace mlnav;
 
 double microseconds(const AceChecker& checker, const std::vector<Stance>& poses) {
   if (poses.empty()) return 0.0;
+  const std::vector<Sweep> sweeps(poses.begin(), poses.end());
   std::vector<Reasons> reasons(poses.size());
   return 1e-3 * mlnav_bench::best_ns(5, poses.size(), [&] {
-           check_stances(checker, {poses.data(), poses.size()}, reasons.data(), nullptr);
+           check_sweeps(checker, {sweeps.data(), sweeps.size()}, reasons.data(), nullptr);
          });
 }
 

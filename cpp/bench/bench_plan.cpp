@@ -46,7 +46,6 @@ int main(int argc, char** argv) {
   const int cycles = argc > 1 ? std::atoi(argv[1]) : 200;
   const unsigned seed = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1;
   EnavConfig config;
-  config.tree = wide_spacing();  // of checked poses: enough for fixed_box
   config.max_map_cells = 320 * 320;
   const std::size_t bytes =
       FixedBoxChecker::memory_required(config.max_map_cells) + EnavPlanner::memory_required(config);

@@ -179,7 +179,6 @@ class Bench {
         recorder_(checker) {
     EnavConfig config;
     config.tree.ace_step_m = std::atof(step_.c_str());
-    if (config.tree.ace_step_m > 0.1) config.tree = wide_spacing();
     config.max_map_cells = 0;
     for (const Case& c : cases) {
       config.max_map_cells = std::max(config.max_map_cells, c.request.map.cells());

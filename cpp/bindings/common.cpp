@@ -104,6 +104,28 @@ std::vector<Stance> to_stances(const Array<double>& array) {
   return stances;
 }
 
+std::vector<Sweep> to_sweeps(const Array<double>& array) {
+  if (array.ndim() != 2 || array.shape(1) < 3 || array.shape(1) > 6) {
+    throw CoreError(
+        "sweeps must have shape (n, 3): x_m, y_m, heading_rad, up to (n, 6): curvature_per_m, extent, "
+        "steered_from_per_m too");
+  }
+  const py::ssize_t width = array.shape(1);
+  std::vector<Sweep> sweeps(static_cast<std::size_t>(array.shape(0)));
+  const double* row = array.data();
+  for (Sweep& sweep : sweeps) {
+    const Stance begin{Pose2{row[0], row[1], row[2]}, width > 3 ? row[3] : 0.0};
+    sweep = Sweep(begin, width > 4 ? row[4] : 0.0);
+    sweep.resteers = width > 5 && !std::isnan(row[5]);
+    if (sweep.resteers) {
+      if (row[4] != 0.0) throw CoreError("a sweep re-steers at a standstill: extent 0");
+      sweep.steered_from_per_m = row[5];
+    }
+    row += width;
+  }
+  return sweeps;
+}
+
 Array<double> to_array(const std::vector<Pose2>& poses) {
   Array<double> out({static_cast<py::ssize_t>(poses.size()), py::ssize_t{3}});
   double* p = out.mutable_data();

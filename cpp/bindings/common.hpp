@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "mlnav/rover/model.hpp"
+#include "mlnav/rover/sweep.hpp"
 #include "mlnav/status.hpp"
 #include "mlnav/types.hpp"
 
@@ -49,6 +50,9 @@ class Memory {
 };
 
 std::vector<Stance> to_stances(const Array<double>& array);
+// Rows of a stance, or of five or six numbers: extent too, and the curvature that the wheels are steered from at a
+// standstill (NaN: they are not).
+std::vector<Sweep> to_sweeps(const Array<double>& array);
 Array<double> to_array(const std::vector<Pose2>& poses);  // (n, 3)
 Array<float> copy_floats(const float* data, py::ssize_t ny, py::ssize_t nx);
 

@@ -43,7 +43,8 @@ py::tuple state_of(const PyPlanResult& r) {
       r.short_path, r.path_cost, path,
       py::make_tuple(t.ace_evaluations, t.ace_floor, t.overthink, t.paths, t.paths_finite,
                      t.paths_tried, t.chosen_rank, t.risk_requested, t.risk_refused, t.risk_used,
-                     t.evaluations_before_risk, t.risk_asked, t.work, t.work_exhausted),
+                     t.evaluations_before_risk, t.risk_asked, t.work, t.work_exhausted, t.ace_work.boxes,
+                     t.ace_work.lookups, t.ace_work.ranges),
       std::vector<std::int64_t>(t.rejects, t.rejects + kReasonCount),
       std::vector<double>(t.stage_s, t.stage_s + kStageCount), t.arena_used_bytes);
 }
@@ -83,6 +84,9 @@ PyPlanResult result_of(const py::tuple& state) {
   t.risk_asked = counts[11].cast<bool>();
   t.work = counts[12].cast<std::int64_t>();
   t.work_exhausted = counts[13].cast<bool>();
+  t.ace_work.boxes = counts[14].cast<std::int64_t>();
+  t.ace_work.lookups = counts[15].cast<std::int64_t>();
+  t.ace_work.ranges = counts[16].cast<std::int64_t>();
   std::copy(rejects.begin(), rejects.end(), t.rejects);
   std::copy(stages.begin(), stages.end(), t.stage_s);
   t.arena_used_bytes = state[11].cast<std::size_t>();
@@ -264,6 +268,10 @@ void bind_plan(py::module_& m) {
       .def_property_readonly("ace_evaluations",
                              [](const R& r) { return r.telemetry.ace_evaluations; })
       .def_property_readonly("ace_floor", [](const R& r) { return r.telemetry.ace_floor; })
+      .def_property_readonly("ace_boxes", [](const R& r) { return r.telemetry.ace_work.boxes; })
+      .def_property_readonly("ace_lookups",
+                             [](const R& r) { return r.telemetry.ace_work.lookups; })
+      .def_property_readonly("ace_ranges", [](const R& r) { return r.telemetry.ace_work.ranges; })
       .def_property_readonly("overthink", [](const R& r) { return r.telemetry.overthink; })
       .def_property_readonly("paths", [](const R& r) { return r.telemetry.paths; })
       .def_property_readonly("paths_finite", [](const R& r) { return r.telemetry.paths_finite; })

@@ -54,39 +54,52 @@ PythonChecker::PythonChecker(const RoverModel& model, const py::object& make) : 
       throw py::type_error(std::string("a checker needs a method ") + method + "()");
     }
   }
+  constexpr double kSpacing_m = 0.05;
+  spacing_m_ = kSpacing_m;
+  if (py::hasattr(checker_, "spacing_m")) spacing_m_ = py::cast<double>(checker_.attr("spacing_m"));
+  if (!(spacing_m_ >= 1e-3 && spacing_m_ <= 1.0)) {
+    throw py::value_error("a checker's spacing_m must be 0.001 to 1 m");
+  }
 }
 
-std::vector<Reasons> PythonChecker::reasons(const std::vector<Stance>& stances) const {
+std::vector<Reasons> PythonChecker::reasons(const std::vector<Sweep>& sweeps) const {
   std::vector<Reasons> out;
-  for (const AceReport& row : answers(stances, false)) out.push_back(row.reasons);
+  for (const AceReport& row : answers(sweeps, false)) out.push_back(row.reasons);
   return out;
 }
 
-std::vector<AceReport> PythonChecker::report(const std::vector<Stance>& stances) const {
-  return answers(stances, py::hasattr(checker_, "report"));
+std::vector<AceReport> PythonChecker::report(const std::vector<Sweep>& sweeps) const {
+  return answers(sweeps, py::hasattr(checker_, "report"));
 }
 
-std::vector<AceReport> PythonChecker::answers(const std::vector<Stance>& stances,
+std::vector<AceReport> PythonChecker::answers(const std::vector<Sweep>& sweeps,
                                               bool with_report) const {
   AceReport bad_pose;
   bad_pose.reasons = kBadPose;
-  std::vector<AceReport> out(stances.size(), bad_pose);
+  std::vector<AceReport> out(sweeps.size(), bad_pose);
   std::vector<Stance> asked;
   std::vector<std::size_t> place;
-  for (std::size_t i = 0; i < stances.size(); ++i) {
-    if (!stance_ok(stances[i])) continue;
-    asked.push_back(stances[i]);
-    place.push_back(i);
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    if (!sweep_ok(sweeps[i])) continue;
+    each_stance(sweeps[i], model_.geometry, spacing_m_, [&](const Stance& stance) {
+      asked.push_back(stance);
+      place.push_back(i);
+      return true;
+    });
   }
   if (asked.empty()) return out;
   const Array<double> poses = to_rows(asked);
   const std::vector<Reasons> bits = to_reasons(checker_.attr("reasons")(poses), asked.size());
   std::vector<AceReport> rows(asked.size());
   if (with_report) read_columns(checker_.attr("report")(poses), &rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i].reasons = bits[i];
-    rows[i].safe = bits[i] == 0;
-    out[place[i]] = rows[i];
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    rows[k].reasons = bits[k];
+    rows[k].safe = bits[k] == 0;
+    if (k > 0 && place[k] == place[k - 1]) {
+      out[place[k]].include(rows[k]);
+    } else {
+      out[place[k]] = rows[k];
+    }
   }
   return out;
 }
@@ -117,16 +130,17 @@ Status PythonChecker::set_map(const GridView& map) noexcept {
   return set ? Status::kOk : Status::kNotInitialized;
 }
 
-bool PythonChecker::is_safe(const Stance& stance, Reasons* reasons) const noexcept {
+bool PythonChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept {
   *reasons = kNotCertified;
-  held([&] { *reasons = this->reasons({stance}).front(); });
+  ++work->boxes;
+  held([&] { *reasons = this->reasons({sweep}).front(); });
   return *reasons == 0;
 }
 
-AceReport PythonChecker::report(const Stance& stance) const noexcept {
+AceReport PythonChecker::report(const Sweep& sweep) const noexcept {
   AceReport out;
   out.reasons = kNotCertified;
-  held([&] { out = report(std::vector<Stance>{stance}).front(); });
+  held([&] { out = report(std::vector<Sweep>{sweep}).front(); });
   return out;
 }
 

@@ -33,6 +33,7 @@ constexpr Column<double> kNumbers[] = {
 constexpr Column<int> kCounts[] = {
     {"inner_steps", &AceReport::inner_steps},
     {"lookups", &AceReport::lookups},
+    {"ranges", &AceReport::ranges},
 };
 
 // The numbers of a column, `width` a row.

@@ -133,6 +133,7 @@ py::array clearance_of(const Grid& grid, const RoverModel& model, const Array<do
 
 void bind_rover(py::module_& m) {
   bind_config<RoverGeometry>(m, "RoverGeometry");
+  bind_config<Tube>(m, "Tube");
   bind_config<SafetyLimits>(m, "SafetyLimits")
       .def_static("flight_like", &SafetyLimits::flight_like)
       .def_static("enav_like", &SafetyLimits::enav_like);
@@ -142,6 +143,7 @@ void bind_rover(py::module_& m) {
         .def(py::init<>())
         .def_readwrite("geometry", &Self::geometry)
         .def_readwrite("limits", &Self::limits)
+        .def_readwrite("tracking", &Self::tracking)
         .def("validate", [](const Self& self) { require(validate(self)); })
         .def(
             "wheel_steering_rad",

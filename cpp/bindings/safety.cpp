@@ -70,29 +70,29 @@ void Checker::set_map(std::shared_ptr<Grid> grid) {
 
 py::array Checker::reasons(const Array<double>& array) const {
   const std::shared_ptr<const Mapped> mapped = require_map();
-  const std::vector<Stance> poses = to_stances(array);
-  Array<Reasons> out(static_cast<py::ssize_t>(poses.size()));
+  const std::vector<Sweep> sweeps = to_sweeps(array);
+  Array<Reasons> out(static_cast<py::ssize_t>(sweeps.size()));
   Reasons* p = out.mutable_data();
   if (const PythonChecker* const python = mapped->checker.python()) {
-    const std::vector<Reasons> reasons = python->reasons(poses);
+    const std::vector<Reasons> reasons = python->reasons(sweeps);
     std::copy(reasons.begin(), reasons.end(), p);
   } else {
     const py::gil_scoped_release release;
-    check_stances(*mapped->checker, {poses.data(), poses.size()}, p, nullptr);
+    check_sweeps(*mapped->checker, {sweeps.data(), sweeps.size()}, p, nullptr);
   }
   return out;
 }
 
 py::dict Checker::report(const Array<double>& array) const {
   const std::shared_ptr<const Mapped> mapped = require_map();
-  const std::vector<Stance> poses = to_stances(array);
+  const std::vector<Sweep> sweeps = to_sweeps(array);
   if (const PythonChecker* const python = mapped->checker.python()) {
-    return to_columns(python->report(poses));
+    return to_columns(python->report(sweeps));
   }
-  std::vector<AceReport> rows(poses.size());
+  std::vector<AceReport> rows(sweeps.size());
   {
     const py::gil_scoped_release release;
-    check_stances(*mapped->checker, {poses.data(), poses.size()}, nullptr, rows.data());
+    check_sweeps(*mapped->checker, {sweeps.data(), sweeps.size()}, nullptr, rows.data());
   }
   return to_columns(rows);
 }
@@ -163,8 +163,8 @@ void bind_safety(py::module_& m) {
       .def_property_readonly("settings",
                              [](const Checker& self) { return self.settings().attr("copy")(); })
       .def("set_map", &Checker::set_map, py::arg("grid"))
-      .def("reasons", &Checker::reasons, py::arg("poses").noconvert())
-      .def("report", &Checker::report, py::arg("poses").noconvert())
+      .def("reasons", &Checker::reasons, py::arg("sweeps").noconvert())
+      .def("report", &Checker::report, py::arg("sweeps").noconvert())
       .def("ace_map", &Checker::ace_map, py::arg("bins"));
 }
 

@@ -50,7 +50,6 @@ int main() {
   // 2. A checker and a planner in one block of memory. The planner takes any checker.
   const RoverModel rover{RoverGeometry{}, SafetyLimits::enav_like()};
   EnavConfig config;
-  config.tree = wide_spacing();  // of checked poses: enough for fixed_box
   config.max_map_cells = map.cells();
   std::vector<unsigned char> memory(FixedBoxChecker::memory_required(map.cells()) +
                                     EnavPlanner::memory_required(config));

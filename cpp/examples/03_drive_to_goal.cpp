@@ -46,7 +46,6 @@ GridView look(const Pose2& pose, std::vector<float>* z) {
 int main() {
   const std::size_t cells = static_cast<std::size_t>(kWindow) * kWindow;
   EnavConfig config;
-  config.tree = wide_spacing();  // of checked poses: enough for fixed_box
   config.max_map_cells = cells;
   std::vector<unsigned char> memory(FixedBoxChecker::memory_required(cells) +
                                     EnavPlanner::memory_required(config));

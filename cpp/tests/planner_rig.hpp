@@ -75,7 +75,9 @@ class SpyChecker final : public AceChecker {
     out.safe = out.reasons == 0;
     return out;
   }
-  bool sees_steering() const noexcept override { return behind_ != nullptr && behind_->sees_steering(); }
+  bool sees_steering() const noexcept override {
+    return behind_ != nullptr && behind_->sees_steering();
+  }
   const RoverModel& model() const noexcept override {
     return behind_ != nullptr ? behind_->model() : model_;
   }
@@ -94,7 +96,7 @@ class SpyChecker final : public AceChecker {
 
   mutable std::vector<Pose2> poses;
   mutable std::vector<Pose2> failed;  // of these
-  mutable int resteerings = 0;  // not among them
+  mutable int resteerings = 0;        // not among them
   mutable int reports = 0;
   int maps_set = 0;
 
@@ -106,7 +108,6 @@ class SpyChecker final : public AceChecker {
 
 inline EnavConfig small_config() {
   EnavConfig config;
-  config.tree = wide_spacing();
   config.max_map_cells = kMaxCells;
   config.max_risk_cells = 16 * 100 * 100;
   config.risk_policy.persist_cycles = 0;  // each cycle asks for itself

@@ -158,10 +158,10 @@ TEST_F(NoAllocation, DenseAce) {
   std::vector<Reasons> reasons(3 * cells);
   EXPECT_EQ(
       allocations_of([&] { mapper.compute(box.checker, 3, {reasons.data(), reasons.size()}); }), 0);
-  const std::vector<Stance> poses(5, Stance{terrain.center_x_m(), terrain.center_y_m(), 1.0});
+  const std::vector<Sweep> poses(5, Stance{terrain.center_x_m(), terrain.center_y_m(), 1.0});
   std::vector<AceReport> reports(5);
   EXPECT_EQ(allocations_of([&] {
-              check_stances(box.checker, {poses.data(), 5}, reasons.data(), reports.data());
+              check_sweeps(box.checker, {poses.data(), 5}, reasons.data(), reports.data());
             }),
             0);
 }

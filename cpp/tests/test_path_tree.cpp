@@ -15,7 +15,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kCommitTurn = 30 * kDeg;
 
 struct Tree {
-  explicit Tree(const PathTreeConfig& config = wide_spacing(), double commit_turn_rad = kCommitTurn)
+  explicit Tree(const PathTreeConfig& config = {}, double commit_turn_rad = kCommitTurn)
       : memory(PathTree::memory_required(config)), arena(memory.data(), memory.size()) {
     const Fault fault = tree.init(config, commit_turn_rad, &arena);
     EXPECT_EQ(fault.status, Status::kOk) << fault.field;
@@ -26,18 +26,9 @@ struct Tree {
   PathTree tree;
 };
 
-// Whoever sets nothing has poses close enough for every checker.
-TEST(PathTree, DefaultSpacingIsThatOfTheCheckersThatJudgeAPoseAlone) {
-  const PathTreeConfig config;
-  EXPECT_EQ(config.ace_step_m, 0.1);
-  EXPECT_EQ(config.turn_step_rad, 10 * kDeg / 3);
-  const Tree t(config);
-  EXPECT_EQ(t.tree.poses_per_arc(), 30);
-  EXPECT_EQ(t.tree.turn_pose_count(1), 3);
-}
-
-TEST(PathTree, DefaultSetsGiveThePublishedCounts) {
+TEST(PathTree, DefaultsGiveThePublishedCounts) {
   const Tree t;
+  EXPECT_EQ(t.tree.config().ace_step_m, 0.25);
   EXPECT_EQ(t.tree.turns(), 14);
   EXPECT_EQ(t.tree.curvatures(), 11);
   EXPECT_EQ(t.tree.poses_per_arc(), 12);
@@ -50,7 +41,7 @@ TEST(PathTree, DefaultSetsGiveThePublishedCounts) {
 
 // What is left of a turn after its committed part is a turn again.
 TEST(PathTree, DefaultTurnsAreClosedUnderCommitting) {
-  const PathTreeConfig config;
+  const PathTreeConfig config{};
   for (int t = 0; t < config.turn_count; ++t) {
     const double turn = config.turn_rad[t];
     if (std::fabs(turn) <= kCommitTurn) continue;
@@ -119,7 +110,7 @@ void expect_turns_are_covered(const PathTree& tree, const PathTreeConfig& config
 }
 
 TEST(PathTree, TurningPosesAreNoFurtherApartThanTheStep) {
-  expect_turns_are_covered(Tree().tree, wide_spacing(), kCommitTurn);
+  expect_turns_are_covered(Tree().tree, {}, kCommitTurn);
   expect_turns_are_covered(Tree(PathTreeConfig{}).tree, {}, kCommitTurn);
   // Commit angles and steps that divide nothing.
   maps::Random random(5);
@@ -137,7 +128,7 @@ TEST(PathTree, TurningPosesAreNoFurtherApartThanTheStep) {
 }
 
 TEST(PathTree, NoTurnHasNoTurningPose) {
-  PathTreeConfig config = wide_spacing();
+  PathTreeConfig config;
   config.turn_count = 4;
   config.turn_rad[1] = 10 * kDeg;
   config.turn_rad[2] = -10 * kDeg;
@@ -191,7 +182,7 @@ TEST(PathTree, ArcsAreContinuousInTheCurvatureAcrossTheSeries) {
 
 TEST(PathTree, ArcTablesHoldPosesAndTheirSines) {
   const Tree t;
-  const PathTreeConfig config = wide_spacing();
+  const PathTreeConfig config{};
   for (int a = 0; a < t.tree.curvatures(); ++a) {
     double x = 0.0;
     double y = 0.0;
@@ -230,7 +221,7 @@ TEST(PathTree, OddSets) {
 
   // All turns to one side, the same one twice, none of them a multiple of the step; the commit angle
   // lies beyond the widest and adds nothing.
-  config = wide_spacing();
+  config = {};
   config.turn_count = 3;
   config.turn_rad[0] = -25 * kDeg;
   config.turn_rad[1] = -25 * kDeg;

@@ -69,7 +69,8 @@ EnavConfig golden_config() {
     config.tree.curvature_per_m[i] = (i % 2 == 1 ? 1.0 : -1.0) * ((i + 1) / 2) / 15.0;
   }
   config.tree.arc_length_m = 3.0;
-  config.tree = wide_spacing(config.tree);
+  config.tree.ace_step_m = 0.25;
+  config.tree.turn_step_rad = 10 * kDeg;
   config.risk = {10.0, 0.3, 0.0};
   config.turn_cost = 1.0;
   config.turn_cost_per_rad = 1.6;
@@ -325,67 +326,65 @@ TEST(PlannerGolden, Failures) {
                 });
 }
 
-// The certified checker at its own spacing, under the limits that flight keeps to.
+// The certified checker, under the limits that flight keeps to.
 TEST(PlannerGolden, Verified) {
   VerifiedChecker checker;
   ASSERT_TRUE(checker.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}).ok());
   EnavConfig config = golden_config();
-  config.tree.ace_step_m = 0.1;
-  config.tree.turn_step_rad = 10 * kDeg / 3;
   expect_golden(drive_with(&checker, true, config),
                 {
-                    {Outcome{0}, 885, 79, 1, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
-                    {Outcome{0}, 446, 142, 3, {0x1.8p+2, 0x1.ep+3, 0x1.5f66f2ed08ad4p+0}},
+                    {Outcome{0}, 885, 34, 1, {0x1.8p+2, 0x1.ep+3, 0x1.060a91c16b9b2p+0}},
+                    {Outcome{0}, 446, 56, 2, {0x1.8p+2, 0x1.ep+3, 0x1.5f66f2ed08ad4p+0}},
                     {Outcome{0},
                      83,
-                     61,
+                     27,
                      1,
                      {0x1.8421c5e36b8b7p+2, 0x1.ffd69b841ea9ap+3, 0x1.a3ab37314cf18p+0}},
                     {Outcome{0},
-                     55,
-                     61,
-                     1,
+                     57,
+                     40,
+                     2,
                      {0x1.796a20a74097ep+2, 0x1.0faa8b1332219p+4, 0x1.d6de6a648024bp+0}},
                     {Outcome{0},
-                     134,
-                     101,
-                     6,
-                     {0x1.796a20a74097ep+2, 0x1.0faa8b1332219p+4, 0x1.01c64d7d2756ep+1}},
-                    {Outcome{0},
-                     13,
-                     79,
-                     4,
-                     {0x1.5c1213b75b102p+2, 0x1.1de1c8a701d73p+4, 0x1.0a4ed605afdf7p+1}},
-                    {Outcome{0},
-                     17,
-                     61,
-                     1,
-                     {0x1.3b00f7e2ca1a4p+2, 0x1.2b93d4fe6b336p+4, 0x1.12d75e8e3868p+1}},
-                    {Outcome{0},
-                     59,
-                     57,
-                     1,
-                     {0x1.1301d29bf035ap+2, 0x1.3808b26f7b5a2p+4, 0x1.2c70f827d201ap+1}},
+                     33,
+                     36,
+                     2,
+                     {0x1.646071f4d3aebp+2, 0x1.1ec3b632c442ap+4, 0x1.f9008c86a246dp+0}},
                     {Outcome{0},
                      38,
-                     46,
-                     1,
-                     {0x1.c68250c02552fp+1, 0x1.42ab3ca60657p+4, 0x1.3d820938e312bp+1}},
+                     66,
+                     8,
+                     {0x1.477f3e707c59dp+2, 0x1.2d07952a6bc59p+4, 0x1.0d91575462348p+1}},
                     {Outcome{0},
-                     17,
-                     37,
-                     1,
-                     {0x1.5eedff2713dc6p+1, 0x1.4c10676cefff5p+4, 0x1.460a91c16b9b4p+1}},
-                    {Outcome{0},
-                     77,
+                     57,
                      27,
                      1,
-                     {0x1.d944f8c283104p+0, 0x1.532951156009ap+4, 0x1.682cb3e38dbd6p+1}},
+                     {0x1.2196287c5ba4ep+2, 0x1.39e32c8a9e7c4p+4, 0x1.272af0edfbce2p+1}},
                     {Outcome{0},
-                     77,
-                     17,
+                     35,
+                     23,
                      1,
-                     {0x1.bdab6e991a0b7p-1, 0x1.563e3617070f4p+4, 0x1.8a4ed605afdf8p+1}},
+                     {0x1.e740d1ef276f8p+1, 0x1.450147e061be3p+4, 0x1.383c01ff0cdf3p+1}},
+                    {Outcome{0},
+                     62,
+                     18,
+                     1,
+                     {0x1.7df31d27a0c99p+1, 0x1.4e0dd466d3f06p+4, 0x1.51d59b98a678dp+1}},
+                    {Outcome{0},
+                     0,
+                     13,
+                     1,
+                     {0x1.0dc2166a42a32p+1, 0x1.55c1ae28d9ff5p+4, 0x1.51d59b98a678dp+1}},
+                    {Outcome{0},
+                     33,
+                     9,
+                     1,
+                     {0x1.3397fa0c9c1e2p+0, 0x1.5c80b4c1d9c8fp+4, 0x1.62e6aca9b789ep+1}},
+                    {Outcome{0},
+                     11,
+                     5,
+                     1,
+                     {0x1.fb6d0d9283aeap-2, 0x1.608c705072e7fp+4, 0x1.694d13101df04p+1}},
                 });
 }
 

@@ -54,8 +54,7 @@ TEST(Verdicts, EachPoseIsAskedForOnceACycle) {
     for (int id = 0; id < 7; ++id) EXPECT_EQ(verdicts.of(id), Verdict::kNotEvaluated);
     EXPECT_EQ(verdicts.check_start(Stance{8.0, 8.0, 0.0}), 0);
     for (const auto& p : poses) {
-      EXPECT_EQ(verdicts.evaluate(p.id, up_to(p.x_m, 8.0)),
-                p.verdict);
+      EXPECT_EQ(verdicts.evaluate(p.id, up_to(p.x_m, 8.0)), p.verdict);
       EXPECT_EQ(verdicts.of(p.id), p.verdict);
     }
     EXPECT_EQ(verdicts.last_reasons(), kUnknown | kTilt);
@@ -91,8 +90,7 @@ TEST(Verdicts, ARejectionWithoutAReasonIsOne) {
   Book book(&mute, 1);
   book.verdicts.begin(flat.view(), {}, -1);
   EXPECT_EQ(book.verdicts.check_start(Stance{8.0, 8.0, 0.0}), kBadPose);
-  EXPECT_EQ(book.verdicts.evaluate(0, up_to(8.0, 8.0)),
-            Verdict::kFailed);
+  EXPECT_EQ(book.verdicts.evaluate(0, up_to(8.0, 8.0)), Verdict::kFailed);
 }
 
 TEST(Verdicts, TheBudgetIsExact) {
@@ -138,8 +136,7 @@ TEST(Verdicts, ZonesAreMetOnTheWay) {
   EXPECT_EQ(verdicts.evaluate(1, {turning, kPi}), Verdict::kFailed);
   // Where it is clear, the budget of none is spent.
   EXPECT_FALSE(verdicts.budget_spent());
-  EXPECT_EQ(verdicts.evaluate(2, up_to(5.0, 5.0)),
-            Verdict::kNotEvaluated);
+  EXPECT_EQ(verdicts.evaluate(2, up_to(5.0, 5.0)), Verdict::kNotEvaluated);
   EXPECT_TRUE(verdicts.budget_spent());
   EXPECT_EQ(verdicts.evaluations(), 0);
   EXPECT_EQ(verdicts.check_start(Stance{15.0, 15.0, 0.0}), kKeepOutZone);

@@ -36,7 +36,8 @@ double size_m(const WheelFootprint& f) noexcept {
 double WheelRegion::reach_m(const WheelFootprint& footprint) const noexcept {
   const double size = size_m(footprint);
   const double turn = half_heading_rad + half_lean_rad;
-  return std::sqrt(half_along_m * half_along_m + half_across_m * half_across_m) + size * turn * (1.0 + 0.5 * turn);
+  return std::sqrt(half_along_m * half_along_m + half_across_m * half_across_m) +
+         size * turn * (1.0 + 0.5 * turn);
 }
 
 Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
@@ -76,7 +77,8 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   for (int iy = 0; iy < ny_; ++iy) {
     const float* const from = grid.z + static_cast<std::ptrdiff_t>(cell_y + iy) * grid.nx + cell_x;
     float* const to = z_ + iy * kSide;
-    const double row = datum_m_ + trend.slope_y * (origin_y_m_ + iy * resolution_m_ - trend.foot.y_m) +
+    const double row = datum_m_ +
+                       trend.slope_y * (origin_y_m_ + iy * resolution_m_ - trend.foot.y_m) +
                        trend.slope_x * (origin_x_m_ - trend.foot.x_m);
     const double step = trend.slope_x * resolution_m_;
     for (int ix = 0; ix < nx_; ++ix) {
@@ -128,7 +130,8 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
       }
       // Half-widths are rounded up.
       gradient_[iy * kSide + ix] = {0.5F * (r.x_lo + r.x_hi), 0.500001F * (r.x_hi - r.x_lo) + 2e-6F,
-                                    0.5F * (r.y_lo + r.y_hi), 0.500001F * (r.y_hi - r.y_lo) + 2e-6F, 0.0F};
+                                    0.5F * (r.y_lo + r.y_hi), 0.500001F * (r.y_hi - r.y_lo) + 2e-6F,
+                                    0.0F};
       const Gradient& g = gradient_[iy * kSide + ix];
       const float x = std::fabs(g.x) + g.spread_x, y = std::fabs(g.y) + g.spread_y;
       const float steep = 1.00001F * std::sqrt(x * x + y * y);
@@ -154,10 +157,10 @@ bool WheelPatch::known(double x, double y, double wide_x, double wide_y) const n
 // lean exceeds size (d heading + d lean)^2.
 struct WheelPatch::Layout {
   double per_m;
-  double foot_x, foot_y;    // cells
-  double head_x, head_y;    // unit vectors: along the wheel, and to its left
+  double foot_x, foot_y;  // cells
+  double head_x, head_y;  // unit vectors: along the wheel, and to its left
   double left_x, left_y;
-  double half_x, half_y;    // of the rectangle of feet, its extent along the axes, m
+  double half_x, half_y;  // of the rectangle of feet, its extent along the axes, m
   double second_m;
 
   Layout(const WheelPatch& patch, const WheelRegion& at) noexcept {
@@ -223,10 +226,13 @@ struct WheelPatch::Rows {
     r.rim = g_head * u + g_left * w + f.drop_m[i] * at.lean.cos - f.radius_m;
     r.rate = -r.above * at.lean.cos;
     // The trend moves the rim with heading and lean, the ground over the trend is nowhere above highest_.
-    const double climb = std::fabs(g_left * r.rate - f.drop_m[i] * at.lean.sin - patch.trend_.slope_lean_m) +
-                         v_most * std::fabs(g_left * at.lean.sin + at.lean.cos);
-    r.sway = (std::fabs(g_left) * std::fabs(u) + std::fabs(g_head) * (std::fabs(w) + v_most)) * at.half_heading_rad +
-             climb * at.half_lean_rad + (std::fabs(g_head) + std::fabs(g_left) + 1.0) * lay.second_m;
+    const double climb =
+        std::fabs(g_left * r.rate - f.drop_m[i] * at.lean.sin - patch.trend_.slope_lean_m) +
+        v_most * std::fabs(g_left * at.lean.sin + at.lean.cos);
+    r.sway = (std::fabs(g_left) * std::fabs(u) + std::fabs(g_head) * (std::fabs(w) + v_most)) *
+                 at.half_heading_rad +
+             climb * at.half_lean_rad +
+             (std::fabs(g_head) + std::fabs(g_left) + 1.0) * lay.second_m;
     r.most = static_cast<double>(patch.highest_) + r.rim + v_most * std::fabs(v_rim) + r.sway;
     return r;
   }
@@ -299,10 +305,12 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
     const double turn_x = u * lay.left_x - w * lay.head_x;
     const double turn_y = u * lay.left_y - w * lay.head_y;
     const double abs_rate = std::fabs(rate);
-    const double wide_x = (lay.half_x + std::fabs(turn_x) * half_turn + abs_left_x * abs_rate * half_lean +
-                           second) * lay.per_m;
-    const double wide_y = (lay.half_y + std::fabs(turn_y) * half_turn + abs_left_y * abs_rate * half_lean +
-                           second) * lay.per_m;
+    const double wide_x =
+        (lay.half_x + std::fabs(turn_x) * half_turn + abs_left_x * abs_rate * half_lean + second) *
+        lay.per_m;
+    const double wide_y =
+        (lay.half_y + std::fabs(turn_y) * half_turn + abs_left_y * abs_rate * half_lean + second) *
+        lay.per_m;
     const double x = sample.x;
     const double y = sample.y;
     if (any_unknown_ && !known(x, y, wide_x, wide_y)) {
@@ -321,16 +329,20 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
       const double gy = sy + trend_.slope_y;
       return (std::fabs(sx * ca + sy * sa) + qx * abs_ca + qy * abs_sa) * at.half_along_m +
              (std::fabs(sy * ca - sx * sa) + qy * abs_ca + qx * abs_sa) * at.half_across_m +
-             (std::fabs(gx * turn_x + gy * turn_y) + qx * std::fabs(turn_x) + qy * std::fabs(turn_y)) * half_turn +
+             (std::fabs(gx * turn_x + gy * turn_y) + qx * std::fabs(turn_x) +
+              qy * std::fabs(turn_y)) *
+                 half_turn +
              (std::fabs((gx * lay.left_x + gy * lay.left_y) * rate + climb - trend_.slope_lean_m) +
-              (qx * abs_left_x + qy * abs_left_y) * abs_rate) * half_lean +
+              (qx * abs_left_x + qy * abs_left_y) * abs_rate) *
+                 half_lean +
              (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
     };
     // The hull of the slopes near by says whether the sample matters.
     const double widest = larger(wide_x, wide_y);
     const bool one_block = widest <= 0.5 * (kBlock - 1);
     if (one_block || (coarse && widest <= kBlock - 0.5)) {
-      const Gradient* const g = gradient_ + static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x);
+      const Gradient* const g =
+          gradient_ + static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x);
       Gradient hull = *g;
       if (!one_block) {
         float x_lo = kFar, x_hi = -kFar, y_lo = kFar, y_hi = -kFar;
@@ -340,7 +352,8 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
           y_lo = smaller(b->y - b->spread_y, y_lo);
           y_hi = larger(b->y + b->spread_y, y_hi);
         }
-        hull = {0.5F * (x_lo + x_hi), 0.500001F * (x_hi - x_lo), 0.5F * (y_lo + y_hi), 0.500001F * (y_hi - y_lo), 0.0F};
+        hull = {0.5F * (x_lo + x_hi), 0.500001F * (x_hi - x_lo), 0.5F * (y_lo + y_hi),
+                0.500001F * (y_hi - y_lo), 0.0F};
       }
       sx = static_cast<double>(hull.x) * lay.per_m;
       sy = static_cast<double>(hull.y) * lay.per_m;
@@ -403,10 +416,9 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
     if (corners) {
       // The ground over the trend lies between its corners; the trend over the offset moves with heading and lean.
       const double rim = row.rim + v * rows.v_rim;
-      const double rest =
-          std::fabs(trend_.slope_x * turn_x + trend_.slope_y * turn_y) * half_turn +
-          std::fabs(rows.g_left * rate + climb - trend_.slope_lean_m) * half_lean +
-          (std::fabs(trend_.slope_x) + std::fabs(trend_.slope_y) + 1.0) * second;
+      const double rest = std::fabs(trend_.slope_x * turn_x + trend_.slope_y * turn_y) * half_turn +
+                          std::fabs(rows.g_left * rate + climb - trend_.slope_lean_m) * half_lean +
+                          (std::fabs(trend_.slope_x) + std::fabs(trend_.slope_y) + 1.0) * second;
       s_lo = larger(s_lo, c_lo + rim - rest);
       s_hi = smaller(s_hi, c_hi + rim + rest);
     }
@@ -424,7 +436,8 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
       if (fine) {
         const double x = sample.x - reach_cells;
         const double y = sample.y - reach_cells;
-        steep = static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
+        steep =
+            static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
       }
       if (sample.value_m + rows.row[sample.i].sway + steep * reach_cells <= lo) continue;
     }
@@ -433,7 +446,8 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
   if (unknown) return {Status::kUnknownGround, 0.0, 0.0};
   if (left != nullptr) {
     for (int k = 0; k < count; ++k) {
-      if (upper[k] > lo || k == best) left->id[left->count++] = static_cast<std::uint16_t>(samples[k].i * across + samples[k].j);
+      if (upper[k] > lo || k == best)
+        left->id[left->count++] = static_cast<std::uint16_t>(samples[k].i * across + samples[k].j);
     }
   }
   const double base = datum_m_ - trend_.slope_lean_m * (at.lean_rad - trend_.lean_rad);
@@ -446,12 +460,15 @@ double WheelPatch::relief_bound_m(const WheelRegion& at, double enough_m) const 
   // Coarse: all cells that samples of the region can read.
   const double v = f.v_m[f.across - 1];
   const double u = f.u_m[f.along - 1];
-  const double w = v * at.lean.cos + f.radius_m * std::fabs(at.lean.sin) + f.radius_m * at.half_lean_rad;
+  const double w =
+      v * at.lean.cos + f.radius_m * std::fabs(at.lean.sin) + f.radius_m * at.half_lean_rad;
   const double turn = (u + w) * at.half_heading_rad + lay.second_m;
   const double x_m = lay.half_x + u * std::fabs(lay.head_x) + w * std::fabs(lay.left_x) + turn;
   const double y_m = lay.half_y + u * std::fabs(lay.head_y) + w * std::fabs(lay.left_y) + turn;
-  const int x0 = floor_of(lay.foot_x - x_m * lay.per_m), x1 = floor_of(lay.foot_x + x_m * lay.per_m) + 1;
-  const int y0 = floor_of(lay.foot_y - y_m * lay.per_m), y1 = floor_of(lay.foot_y + y_m * lay.per_m) + 1;
+  const int x0 = floor_of(lay.foot_x - x_m * lay.per_m),
+            x1 = floor_of(lay.foot_x + x_m * lay.per_m) + 1;
+  const int y0 = floor_of(lay.foot_y - y_m * lay.per_m),
+            y1 = floor_of(lay.foot_y + y_m * lay.per_m) + 1;
   double lowest = kInfinity, highest = -kInfinity, all = 0.0;
   for (int iy = y0 < 0 ? 0 : y0; iy <= y1 && iy < ny_; ++iy) {
     double rise = trend_.slope_x * (origin_x_m_ + x0 * resolution_m_ - trend_.foot.x_m) +
@@ -481,19 +498,24 @@ double WheelPatch::relief_bound_m(const WheelRegion& at, double enough_m) const 
       const double x = lay.foot_x + o_x * lay.per_m;
       const double y = lay.foot_y + o_y * lay.per_m;
       const double wide_x = (lay.half_x + std::fabs(o_y) * at.half_heading_rad +
-                             std::fabs(lay.left_x) * rate * at.half_lean_rad + lay.second_m) * lay.per_m;
+                             std::fabs(lay.left_x) * rate * at.half_lean_rad + lay.second_m) *
+                            lay.per_m;
       const double wide_y = (lay.half_y + std::fabs(o_x) * at.half_heading_rad +
-                             std::fabs(lay.left_y) * rate * at.half_lean_rad + lay.second_m) * lay.per_m;
+                             std::fabs(lay.left_y) * rate * at.half_lean_rad + lay.second_m) *
+                            lay.per_m;
       if (any_unknown_ && !known(x, y, wide_x, wide_y)) return kInfinity;
       // The ground over the trend is bilinear in each cell, so over the part of a cell that the sample can be over it
       // has its extremes at that part's corners; so has the ground itself.
       double s_lo = kInfinity, s_hi = -kInfinity;
       for (int cy = floor_of(y - wide_y); cy <= floor_of(y + wide_y); ++cy) {
-        const double ay = larger(y - wide_y, 1.0 * cy) - cy, by = smaller(y + wide_y, cy + 1.0) - cy;
+        const double ay = larger(y - wide_y, 1.0 * cy) - cy,
+                     by = smaller(y + wide_y, cy + 1.0) - cy;
         for (int cx = floor_of(x - wide_x); cx <= floor_of(x + wide_x); ++cx) {
-          const double ax = larger(x - wide_x, 1.0 * cx) - cx, bx = smaller(x + wide_x, cx + 1.0) - cx;
-          const double rise = trend_.slope_x * (origin_x_m_ + cx * resolution_m_ - trend_.foot.x_m) +
-                              trend_.slope_y * (origin_y_m_ + cy * resolution_m_ - trend_.foot.y_m);
+          const double ax = larger(x - wide_x, 1.0 * cx) - cx,
+                       bx = smaller(x + wide_x, cx + 1.0) - cx;
+          const double rise =
+              trend_.slope_x * (origin_x_m_ + cx * resolution_m_ - trend_.foot.x_m) +
+              trend_.slope_y * (origin_y_m_ + cy * resolution_m_ - trend_.foot.y_m);
           const double gx = trend_.slope_x * resolution_m_, gy = trend_.slope_y * resolution_m_;
           const double z00 = static_cast<double>(z(cx, cy)) + rise;
           const double z10 = static_cast<double>(z(cx + 1, cy)) + rise + gx;

@@ -394,8 +394,10 @@ Sweep EnavPlanner::sweep_to(int pose_id) const noexcept {
     return {Stance{begin, in_place}, to - from, pose_of(pose_id)};
   }
   const OnArc at = on_arc(pose_id);
-  const Pose2 begin = at.step > 0 ? pose_of(pose_id - 1) : Pose2{at.from->x_m, at.from->y_m, at.from->heading_rad};
-  return {Stance{begin, config_.tree.curvature_per_m[at.arc]}, config_.tree.ace_step_m, pose_of(pose_id)};
+  const Pose2 begin =
+      at.step > 0 ? pose_of(pose_id - 1) : Pose2{at.from->x_m, at.from->y_m, at.from->heading_rad};
+  return {Stance{begin, config_.tree.curvature_per_m[at.arc]}, config_.tree.ace_step_m,
+          pose_of(pose_id)};
 }
 
 // The wheels turn where a turn or an arc begins.
@@ -407,7 +409,8 @@ bool EnavPlanner::resteers_before(int pose_id, Sweep* resteering) const noexcept
   } else {
     const OnArc at = on_arc(pose_id);
     if (at.step > 0) return false;
-    const int branch = static_cast<int>(at.from - (pose_id < tree_.second_arc_pose(0) ? turns_ : first_ends_));
+    const int branch =
+        static_cast<int>(at.from - (pose_id < tree_.second_arc_pose(0) ? turns_ : first_ends_));
     if (pose_id >= tree_.second_arc_pose(0)) {
       before = config_.tree.curvature_per_m[branch % tree_.curvatures()];
     } else if (config_.tree.turn_rad[branch] != 0.0) {
@@ -422,7 +425,8 @@ bool EnavPlanner::resteers_before(int pose_id, Sweep* resteering) const noexcept
 }
 
 bool EnavPlanner::first_of_turn(int pose_id) const noexcept {
-  return pose_id == 0 || tree_.turn_pose_angle_rad(pose_id - 1) * tree_.turn_pose_angle_rad(pose_id) < 0.0;
+  return pose_id == 0 ||
+         tree_.turn_pose_angle_rad(pose_id - 1) * tree_.turn_pose_angle_rad(pose_id) < 0.0;
 }
 
 int EnavPlanner::path_pose_ids(int path, std::int32_t* ids) const noexcept {

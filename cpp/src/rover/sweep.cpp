@@ -52,8 +52,8 @@ double Sweep::length_m(const RoverGeometry& geometry) const noexcept {
 
 Pose2 moved(const Pose2& pose, const Offset& by) noexcept {
   const SinCos h = det_sincos(pose.heading_rad);
-  return {pose.x_m + by.along_m * h.cos - by.across_m * h.sin, pose.y_m + by.along_m * h.sin + by.across_m * h.cos,
-          pose.heading_rad + by.heading_rad};
+  return {pose.x_m + by.along_m * h.cos - by.across_m * h.sin,
+          pose.y_m + by.along_m * h.sin + by.across_m * h.cos, pose.heading_rad + by.heading_rad};
 }
 
 }  // namespace mlnav

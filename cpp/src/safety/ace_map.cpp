@@ -139,13 +139,13 @@ Status AceMapper::compute(const FixedBoxChecker& checker, int bins,
   return Status::kOk;
 }
 
-void check_stances(const AceChecker& checker, Span<const Stance> stances, Reasons* reasons,
+void check_sweeps(const AceChecker& checker, Span<const Sweep> sweeps, Reasons* reasons,
                    AceReport* reports) noexcept {
-  for (std::size_t i = 0; i < stances.size; ++i) {
+  for (std::size_t i = 0; i < sweeps.size; ++i) {
     if (reports != nullptr) {
-      reports[i] = checker.report(stances[i]);
+      reports[i] = checker.report(sweeps[i]);
       if (reasons != nullptr) reasons[i] = reports[i].reasons;
-    } else if (checker.is_safe(stances[i], &reasons[i])) {
+    } else if (checker.is_safe(sweeps[i], &reasons[i])) {
       reasons[i] = 0;
     }
   }

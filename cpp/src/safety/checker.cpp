@@ -37,18 +37,20 @@ void AceReport::include(const AceReport& other) noexcept {
   const auto most = [](double* a, double b) {
     if (*a < b || std::isnan(b)) *a = b;
   };
-  for (Bounds AceReport::*const bounds : {&AceReport::roll_rad, &AceReport::pitch_rad, &AceReport::differential_rad,
-                                          &AceReport::bogie_left_rad, &AceReport::bogie_right_rad,
-                                          &AceReport::origin_z_m}) {
+  for (Bounds AceReport::* const bounds :
+       {&AceReport::roll_rad, &AceReport::pitch_rad, &AceReport::differential_rad,
+        &AceReport::bogie_left_rad, &AceReport::bogie_right_rad, &AceReport::origin_z_m}) {
     least(&(this->*bounds).lo, (other.*bounds).lo);
     most(&(this->*bounds).hi, (other.*bounds).hi);
   }
-  for (double AceReport::*const value : {&AceReport::tilt_max_rad, &AceReport::relief_max_m, &AceReport::risk}) {
+  for (double AceReport::* const value :
+       {&AceReport::tilt_max_rad, &AceReport::relief_max_m, &AceReport::risk}) {
     most(&(this->*value), other.*value);
   }
-  for (double AceReport::*const value :
+  for (double AceReport::* const value :
        {&AceReport::clearance_min_m, &AceReport::margin_tilt_rad, &AceReport::margin_bogie_rad,
-        &AceReport::margin_differential_rad, &AceReport::margin_clearance_m, &AceReport::margin_relief_m}) {
+        &AceReport::margin_differential_rad, &AceReport::margin_clearance_m,
+        &AceReport::margin_relief_m}) {
     least(&(this->*value), other.*value);
   }
   reasons = static_cast<Reasons>(reasons | other.reasons);
@@ -65,7 +67,8 @@ bool stance_ok(const Stance& stance) noexcept {
 }
 
 bool sweep_ok(const Sweep& sweep) noexcept {
-  return stance_ok(sweep.begin) && std::fabs(sweep.extent) <= kMaxExtent && !std::isnan(sweep.steered_from_per_m);
+  return stance_ok(sweep.begin) && std::fabs(sweep.extent) <= kMaxExtent &&
+         !std::isnan(sweep.steered_from_per_m);
 }
 
 }  // namespace mlnav

@@ -453,7 +453,8 @@ Reasons FixedBoxChecker::judge_boxes(const WheelBoxes& boxes, const PanelCells* 
 
 bool FixedBoxChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept {
   *reasons = kBadPose;
-  return sweep_ok(sweep) && each_stance(sweep, model_.geometry, kSpacing_m, [&](const Stance& stance) {
+  return sweep_ok(sweep) &&
+         each_stance(sweep, model_.geometry, kSpacing_m, [&](const Stance& stance) {
            ++work->boxes;
            CellPose at;
            if (!locate(stance, &at, reasons)) return false;

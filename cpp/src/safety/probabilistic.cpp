@@ -123,15 +123,16 @@ AceReport ProbabilisticChecker::report_pose(const Stance& stance) const noexcept
   return out;
 }
 
-bool ProbabilisticChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept {
+bool ProbabilisticChecker::check(const Sweep& sweep, Reasons* reasons,
+                                 CheckWork* work) const noexcept {
   *reasons = kBadPose;
-  return sweep_ok(sweep) &&
-         each_stance(sweep, model().geometry, FixedBoxChecker::kSpacing_m, [&](const Stance& stance) {
-           ++work->boxes;
-           const AceReport r = report_pose(stance);
-           *reasons = r.reasons;
-           return r.safe;
-         });
+  return sweep_ok(sweep) && each_stance(sweep, model().geometry, FixedBoxChecker::kSpacing_m,
+                                        [&](const Stance& stance) {
+                                          ++work->boxes;
+                                          const AceReport r = report_pose(stance);
+                                          *reasons = r.reasons;
+                                          return r.safe;
+                                        });
 }
 
 // The risk of a sweep is its poses' largest, like that of a path.

@@ -10,19 +10,19 @@ using namespace verified;
 namespace {
 
 // Any value of these gives valid proofs; they were chosen by the share of safe ways that is proven, and the time.
-constexpr double kMaxHalf_m = 0.2;        // of a box that is worth trying
-constexpr double kRoomiest_m = 0.02;      // first box, where the limits leave room
-constexpr double kRoom = 0.9;             // of the room that the limits leave
-constexpr int kMaxRounds = 8;             // boxes tried for one stretch,
-constexpr int kMaxRoundsShort = 14;       // and for one that is not bisected any more
-constexpr int kMaxTightened = 3;          // images taken of images, to come within the limits
-constexpr double kTighter = 0.5;          // share of the box that an image is refined to then
-constexpr double kShort_m = 0.007;        // of a stretch
-constexpr int kParts = 3;                 // of a wheel's track that are bounded at first
-constexpr double kSmallest_m = 0.005;     // half a side of the smallest parts
+constexpr double kMaxHalf_m = 0.2;     // of a box that is worth trying
+constexpr double kRoomiest_m = 0.02;   // first box, where the limits leave room
+constexpr double kRoom = 0.9;          // of the room that the limits leave
+constexpr int kMaxRounds = 8;          // boxes tried for one stretch,
+constexpr int kMaxRoundsShort = 14;    // and for one that is not bisected any more
+constexpr int kMaxTightened = 3;       // images taken of images, to come within the limits
+constexpr double kTighter = 0.5;       // share of the box that an image is refined to then
+constexpr double kShort_m = 0.007;     // of a stretch
+constexpr int kParts = 3;              // of a wheel's track that are bounded at first
+constexpr double kSmallest_m = 0.005;  // half a side of the smallest parts
 constexpr int kMaxSplits = 13;
 constexpr int kReliefSplits = 9;
-constexpr double kReachAhead = 1.4;       // ground and samples are prepared for boxes so much larger
+constexpr double kReachAhead = 1.4;  // ground and samples are prepared for boxes so much larger
 constexpr double kUnknownResidual = 1e9;
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
@@ -110,7 +110,8 @@ void SweepProver::steer(const SweepBox& box) noexcept {
   for (int i = 0; i < kN; ++i) {
     const SinCos& a = nodes.steering[0][i];
     const SinCos& b = nodes.steering[kNodes - 1][i];
-    const double turned = std::fabs(det_atan2(b.sin * a.cos - b.cos * a.sin, b.cos * a.cos + b.sin * a.sin));
+    const double turned =
+        std::fabs(det_atan2(b.sin * a.cos - b.cos * a.sin, b.cos * a.cos + b.sin * a.sin));
     nodes.steering_half_rad = larger(nodes.steering_half_rad, 0.5 * turned * kWiden + 1e-12);
   }
 }
@@ -160,15 +161,18 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
                          std::fabs(rate[kDifferentialState]) + bogie + steered;
   const auto length = [](double x, double z) { return std::sqrt(x * x + z * z); };
   const double front = length(g.front_x_m - g.rocker_pivot_x_m, r - g.rocker_pivot_z_m);
-  const double rear = length(g.bogie_pivot_x_m - g.rocker_pivot_x_m, g.bogie_pivot_z_m - g.rocker_pivot_z_m) +
-                      length(larger(-g.bogie_pivot_x_m, g.bogie_pivot_x_m - g.rear_x_m), r - g.bogie_pivot_z_m);
+  const double rear =
+      length(g.bogie_pivot_x_m - g.rocker_pivot_x_m, g.bogie_pivot_z_m - g.rocker_pivot_z_m) +
+      length(larger(-g.bogie_pivot_x_m, g.bogie_pivot_x_m - g.rear_x_m), r - g.bogie_pivot_z_m);
   const double reach = length(g.rocker_pivot_x_m, g.rocker_pivot_z_m) + larger(front, rear) +
                        larger(g.middle_y_m, larger(g.front_y_m, g.rear_y_m));
   const double step = 1.0 / (kNodes - 1);
   const double eighth = 0.125 * step * step * kWiden;
   const double all = turning + std::fabs(nodes->turn) + steered;
-  const double arc = (nodes->travel_m + (std::fabs(box.offset.along_m) + std::fabs(box.offset.across_m)) *
-                                            std::fabs(nodes->turn)) * std::fabs(nodes->turn);
+  const double arc =
+      (nodes->travel_m +
+       (std::fabs(box.offset.along_m) + std::fabs(box.offset.across_m)) * std::fabs(nodes->turn)) *
+      std::fabs(nodes->turn);
   // The lean's sine has second derivative 1.42 turning^2, and 1 / cos to come from the sine to the angle.
   steepest = smaller(steepest + 0.05, 0.98);
   const double per_cos = secant_of_sine(steepest);
@@ -179,8 +183,10 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
   nodes->lean_between_rad = eighth * lean_2 + kAbsolute;
   for (int i = 0; i < kN; ++i) {
     const WheelTrend& w = box.trend[i];
-    nodes->s_between_m[i] = eighth * (reach * turning * turning + (std::fabs(w.slope_x) + std::fabs(w.slope_y)) * foot_2 +
-                                      std::fabs(w.slope_lean_m) * lean_2) + kAbsolute;
+    nodes->s_between_m[i] = eighth * (reach * turning * turning +
+                                      (std::fabs(w.slope_x) + std::fabs(w.slope_y)) * foot_2 +
+                                      std::fabs(w.slope_lean_m) * lean_2) +
+                            kAbsolute;
   }
 }
 
@@ -195,10 +201,12 @@ void SweepProver::sample_line(const SweepBox& box) noexcept {
       const Point2& foot = nodes_.foot[k][i];
       const WheelTrend& g = box.trend[i];
       ++work_->lookups;
-      const WheelHeight w = wheel_height(map_, settle_.footprint, foot.x_m + r * lean.sin * wheel.sin,
-                                         foot.y_m - r * lean.sin * wheel.cos, wheel, lean);
+      const WheelHeight w =
+          wheel_height(map_, settle_.footprint, foot.x_m + r * lean.sin * wheel.sin,
+                       foot.y_m - r * lean.sin * wheel.cos, wheel, lean);
       if (w.status != Status::kOk) continue;
-      const double h = w.height_m - g.slope_x * (foot.x_m - g.foot.x_m) - g.slope_y * (foot.y_m - g.foot.y_m) -
+      const double h = w.height_m - g.slope_x * (foot.x_m - g.foot.x_m) -
+                       g.slope_y * (foot.y_m - g.foot.y_m) -
                        g.slope_lean_m * (nodes_.lean_rad[k][i] - g.lean_rad);
       nodes_.off_m[i] = larger(nodes_.off_m[i], std::fabs(h - nodes_.s[k][i]));
     }
@@ -236,9 +244,13 @@ bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexc
       return w.height_m;
     };
     const double lean_step = 1.3 * step_m;
-    const auto cut = [&](double x) { return x > steepest ? steepest : x < -steepest ? -steepest : x; };
-    const double slope_f = cut((height(step_m, 0.0, lean) - height(-step_m, 0.0, lean)) / (2.0 * step_m));
-    const double slope_l = cut((height(0.0, step_m, lean) - height(0.0, -step_m, lean)) / (2.0 * step_m));
+    const auto cut = [&](double x) {
+      return x > steepest ? steepest : x < -steepest ? -steepest : x;
+    };
+    const double slope_f =
+        cut((height(step_m, 0.0, lean) - height(-step_m, 0.0, lean)) / (2.0 * step_m));
+    const double slope_l =
+        cut((height(0.0, step_m, lean) - height(0.0, -step_m, lean)) / (2.0 * step_m));
     const SinCos more{lean.sin + lean_step * lean.cos, lean.cos - lean_step * lean.sin};
     const SinCos less{lean.sin - lean_step * lean.cos, lean.cos + lean_step * lean.sin};
     const double slope_lean = (height(0.0, 0.0, more) - height(0.0, 0.0, less)) / (2.0 * lean_step);
@@ -285,8 +297,8 @@ bool SweepProver::precondition(SweepBox* box) const noexcept {
   return invert(box->jacobian, box->y);
 }
 
-void SweepProver::begin(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from, const Knot& to,
-                        SweepBox* box) noexcept {
+void SweepProver::begin(const Sweep& sweep, const Offset& offset, const Tube& tube,
+                        const Knot& from, const Knot& to, SweepBox* box) noexcept {
   box->sweep = sweep;
   box->offset = offset;
   box->tube = tube;
@@ -299,8 +311,8 @@ void SweepProver::begin(const Sweep& sweep, const Offset& offset, const Tube& tu
   steer(*box);
 }
 
-bool SweepProver::stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at, double step_m,
-                        SweepBox* box) noexcept {
+bool SweepProver::stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at,
+                        double step_m, SweepBox* box) noexcept {
   constexpr double kSteepest = 2.0;
   begin(sweep, offset, tube, at, at, box);
   return linearize(box, step_m, kSteepest) && prepare(*box) && precondition(box);
@@ -322,14 +334,16 @@ bool SweepProver::prepare(const SweepBox& box) noexcept {
 // and the plane turns by the roll. A link's second derivative is the link itself, turned back; written out per link
 // and for the roll, the ground's slope cancels most of it. The third derivative of a link is at most
 // its length times (its own turning + the roll's)^3.
-bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Motion* motion) const noexcept {
+bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN],
+                               Motion* motion) const noexcept {
   const Nodes& nodes = nodes_;
   const RoverGeometry& geometry = model_.geometry;
   const double r = geometry.wheel_radius_m;
   double rise[kN];
   for (int i = 0; i < kN; ++i) {
     rise[i] = half_m[i] + std::fabs(box.chi[0][i]) * box.tube.along_m +
-              std::fabs(box.chi[1][i]) * box.tube.across_m + std::fabs(box.chi[2][i]) * box.tube.heading_rad;
+              std::fabs(box.chi[1][i]) * box.tube.across_m +
+              std::fabs(box.chi[2][i]) * box.tube.heading_rad;
   }
   // Angles that turn the links: roll, body, rockers, bogies. From the states, [side].
   enum Angle : int { kRolled, kBody, kRocker, kBogie_, kAngles = 4 };
@@ -352,7 +366,8 @@ bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Mot
     for (int i = 0; i < kN; ++i) {
       double turned[kAngles];
       angles([&](int j) { return box.y[j][i]; }, turned);
-      for (int a = 0; a < kAngles; ++a) box_half[side][a] += std::fabs(turned[a]) * rise[i] * kWiden;
+      for (int a = 0; a < kAngles; ++a)
+        box_half[side][a] += std::fabs(turned[a]) * rise[i] * kWiden;
     }
     for (int a = 0; a < kAngles; ++a) {
       if (!(line[side][a] + box_half[side][a] < 0.5)) return false;
@@ -380,16 +395,19 @@ bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Mot
     struct Link {
       double x, z, length;
     } link[kAngles] = {};
-    link[kBody] = {along(t.sin_pitch, t.cos_pitch, geometry.rocker_pivot_x_m, geometry.rocker_pivot_z_m),
-                   up(t.sin_pitch, t.cos_pitch, geometry.rocker_pivot_x_m, geometry.rocker_pivot_z_m), 0.0};
-    const double rocker_x = (place == 0 ? geometry.front_x_m : geometry.bogie_pivot_x_m) - geometry.rocker_pivot_x_m;
+    link[kBody] = {
+        along(t.sin_pitch, t.cos_pitch, geometry.rocker_pivot_x_m, geometry.rocker_pivot_z_m),
+        up(t.sin_pitch, t.cos_pitch, geometry.rocker_pivot_x_m, geometry.rocker_pivot_z_m), 0.0};
+    const double rocker_x =
+        (place == 0 ? geometry.front_x_m : geometry.bogie_pivot_x_m) - geometry.rocker_pivot_x_m;
     const double rocker_z = (place == 0 ? r : geometry.bogie_pivot_z_m) - geometry.rocker_pivot_z_m;
     link[kRocker] = {along(t.sin_rocker[side], t.cos_rocker[side], rocker_x, rocker_z),
                      up(t.sin_rocker[side], t.cos_rocker[side], rocker_x, rocker_z), 0.0};
     if (place > 0) {
       const double x = (place == 1 ? 0.0 : geometry.rear_x_m) - geometry.bogie_pivot_x_m;
       const double z = r - geometry.bogie_pivot_z_m;
-      link[kBogie_] = {along(t.sin_bogie[side], t.cos_bogie[side], x, z), up(t.sin_bogie[side], t.cos_bogie[side], x, z), 0.0};
+      link[kBogie_] = {along(t.sin_bogie[side], t.cos_bogie[side], x, z),
+                       up(t.sin_bogie[side], t.cos_bogie[side], x, z), 0.0};
     }
     double w = 0.0;  // height in the plane
     for (int a = kBody; a < kAngles; ++a) {
@@ -403,7 +421,9 @@ bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Mot
     const double lever = std::fabs(t.sin_roll - g_l * t.cos_roll);
     // Products of two turnings, at least one of them of the box; and of three.
     const auto two = [&](int a) { return theta[a] * (0.5 * theta[a] + lambda[a]); };
-    const auto three = [&](double whole, double of_line) { return (cube(whole) - cube(of_line)) / 6.0; };
+    const auto three = [&](double whole, double of_line) {
+      return (cube(whole) - cube(of_line)) / 6.0;
+    };
     const double rolled = lambda[kRolled] + theta[kRolled];
     double lift = 0.0, lift_line = 0.0;  // first-order changes of w
     double second = two(kRolled) * std::fabs(above - g_l * left);
@@ -477,14 +497,17 @@ bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Mot
     // The heading turns the ground's slope against the rover's frame.
     const double gf_r = (std::fabs(g_l) * turn + 0.5 * std::fabs(g_f) * turn * turn);
     const double gl_r = (std::fabs(g_f) * turn + 0.5 * std::fabs(g_l) * turn * turn);
-    double rest = residual + second + (1.0 + slope) * third + gf_r * motion->forward[i] + gl_r * motion->left[i];
+    double rest = residual + second + (1.0 + slope) * third + gf_r * motion->forward[i] +
+                  gl_r * motion->left[i];
     if (box.tube.along_m > 0.0 || box.tube.across_m > 0.0 || box.tube.heading_rad > 0.0) {
       // The tube moves the foot by e_x f + e_y l and turns it about the origin: a rise of g.(e_x f + e_y l) +
       // e_h (g_l F - g_f L), of which chi has the middle's.
       double drift_f = nodes.foot_between_m, drift_l = nodes.foot_between_m;
       for (int k = 0; k < kNodes; ++k) {
-        drift_f = larger(drift_f, std::fabs(nodes.forward[k][i] - nodes.forward[kNodes / 2][i]) + nodes.foot_between_m);
-        drift_l = larger(drift_l, std::fabs(nodes.left[k][i] - nodes.left[kNodes / 2][i]) + nodes.foot_between_m);
+        drift_f = larger(drift_f, std::fabs(nodes.forward[k][i] - nodes.forward[kNodes / 2][i]) +
+                                      nodes.foot_between_m);
+        drift_l = larger(drift_l, std::fabs(nodes.left[k][i] - nodes.left[kNodes / 2][i]) +
+                                      nodes.foot_between_m);
       }
       const double f = std::fabs(nodes.forward[kNodes / 2][i]);
       const double l = std::fabs(nodes.left[kNodes / 2][i]);
@@ -492,8 +515,9 @@ bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Mot
       const double l_most = l + drift_l + motion->left[i];
       const Tube& e = box.tube;
       rest += e.along_m * gf_r + e.across_m * gl_r +
-              e.heading_rad * (std::fabs(g_l) * (drift_f + motion->forward[i]) + std::fabs(g_f) * (drift_l + motion->left[i]) +
-                               gl_r * f_most + gf_r * l_most + 0.5 * e.heading_rad * slope * (f_most + l_most));
+              e.heading_rad * (std::fabs(g_l) * (drift_f + motion->forward[i]) +
+                               std::fabs(g_f) * (drift_l + motion->left[i]) + gl_r * f_most +
+                               gf_r * l_most + 0.5 * e.heading_rad * slope * (f_most + l_most));
       motion->forward[i] += e.along_m + e.heading_rad * (l_most + 0.5 * e.heading_rad * f_most);
       motion->left[i] += e.across_m + e.heading_rad * (f_most + 0.5 * e.heading_rad * l_most);
     }
@@ -502,8 +526,8 @@ bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN], Mot
   return true;
 }
 
-void SweepProver::lay_track(const SweepBox& box, const Motion& motion, int i, int first_node, int last_node,
-                            Track* out) const noexcept {
+void SweepProver::lay_track(const SweepBox& box, const Motion& motion, int i, int first_node,
+                            int last_node, Track* out) const noexcept {
   const Nodes& nodes = nodes_;
   const Point2& a = nodes.foot[0][i];
   const Point2& b = nodes.foot[kNodes - 1][i];
@@ -535,13 +559,16 @@ void SweepProver::lay_track(const SweepBox& box, const Motion& motion, int i, in
     const double s = std::fabs(out->along.sin * h.cos - out->along.cos * h.sin);
     const double turned = next == k ? 0.0 : step * (motion.forward[i] + motion.left[i]);
     const double between = next == k ? 0.0 : nodes.foot_between_m;
-    const double reach_p = (between + c * motion.forward[i] + s * motion.left[i] + turned) * kWiden + kAbsolute;
-    const double reach_n = (between + s * motion.forward[i] + c * motion.left[i] + turned) * kWiden + kAbsolute;
+    const double reach_p =
+        (between + c * motion.forward[i] + s * motion.left[i] + turned) * kWiden + kAbsolute;
+    const double reach_n =
+        (between + s * motion.forward[i] + c * motion.left[i] + turned) * kWiden + kAbsolute;
     Rectangle& r = out->piece[piece];
     r = {smaller(p[k], p[next]) - reach_p, larger(p[k], p[next]) + reach_p,
          smaller(n[k], n[next]) - reach_n, larger(n[k], n[next]) + reach_n};
     out->whole = {smaller(out->whole.along_lo, r.along_lo), larger(out->whole.along_hi, r.along_hi),
-                  smaller(out->whole.across_lo, r.across_lo), larger(out->whole.across_hi, r.across_hi)};
+                  smaller(out->whole.across_lo, r.across_lo),
+                  larger(out->whole.across_hi, r.across_hi)};
     const double lean = (next == k ? 1e-12 : nodes.lean_between_rad) + motion.lean[i];
     const double s_off = next == k ? kAbsolute : nodes.s_between_m[i];
     out->lean_lo[piece] = smaller(nodes.lean_rad[k][i], nodes.lean_rad[next][i]) - lean;
@@ -552,8 +579,8 @@ void SweepProver::lay_track(const SweepBox& box, const Motion& motion, int i, in
 }
 
 // What a wheel can do with its foot in a rectangle of the track, and the range of S there. False: it is never there.
-bool SweepProver::part_of(const Track& track, int i, const Rectangle& within, WheelRegion* out, double* s_lo,
-                          double* s_hi) const noexcept {
+bool SweepProver::part_of(const Track& track, int i, const Rectangle& within, WheelRegion* out,
+                          double* s_lo, double* s_hi) const noexcept {
   int first = -1, last = -1;
   double lean_lo = 1e9, lean_hi = -1e9;
   Rectangle part{1e9, -1e9, 1e9, -1e9};
@@ -561,8 +588,8 @@ bool SweepProver::part_of(const Track& track, int i, const Rectangle& within, Wh
   *s_hi = -1e9;
   for (int k = 0; k < track.pieces; ++k) {
     const Rectangle& r = track.piece[k];
-    if (r.along_lo > within.along_hi || r.along_hi < within.along_lo || r.across_lo > within.across_hi ||
-        r.across_hi < within.across_lo) {
+    if (r.along_lo > within.along_hi || r.along_hi < within.along_lo ||
+        r.across_lo > within.across_hi || r.across_hi < within.across_lo) {
       continue;
     }
     if (first < 0) first = k;
@@ -588,7 +615,7 @@ bool SweepProver::part_of(const Track& track, int i, const Rectangle& within, Wh
   const int node = track.node[middle];
   const int farthest = track.node[last] - track.node[first] == 0 ? 0
                        : middle - first > last - middle          ? middle - first
-                                                                  : last - middle;
+                                                                 : last - middle;
   out->heading = wheel_heading(nodes_.heading[node], nodes_.steering[node][i]);
   out->half_heading_rad = (track.turn_step_rad * farthest + track.heading_half_rad) * kWiden;
   out->lean_rad = 0.5 * (lean_lo + lean_hi);
@@ -598,9 +625,12 @@ bool SweepProver::part_of(const Track& track, int i, const Rectangle& within, Wh
 }
 
 // Prepares ground and samples about a wheel, somewhat farther than it reaches.
-bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i, unsigned* reasons) noexcept {
+bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i,
+                             unsigned* reasons) noexcept {
   Near& near = near_[i];
-  if (motion.forward[i] <= near.forward && motion.left[i] <= near.left && motion.lean[i] <= near.lean) return true;
+  if (motion.forward[i] <= near.forward && motion.left[i] <= near.left &&
+      motion.lean[i] <= near.lean)
+    return true;
   near.forward = -1.0;
   Motion more;
   more.forward[i] = kReachAhead * motion.forward[i];
@@ -633,8 +663,8 @@ bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i, u
 }
 
 // Bound of |H less trend - S| with the foot in a rectangle of the track, refined only as far as `target_m` asks.
-double SweepProver::residual(const Near& near, const Track& track, int i, const Rectangle& at, double target_m,
-                             int depth, const WheelSamples& among) noexcept {
+double SweepProver::residual(const Near& near, const Track& track, int i, const Rectangle& at,
+                             double target_m, int depth, const WheelSamples& among) noexcept {
   WheelRegion region;
   double s_lo = 0.0, s_hi = 0.0;
   if (!part_of(track, i, at, &region, &s_lo, &s_hi)) return 0.0;
@@ -659,7 +689,8 @@ double SweepProver::residual(const Near& near, const Track& track, int i, const 
 
 // Half of the box that wheel i needs: a bound of |T_i| over it, refined only as far as `target_m` asks. `give_up`: at
 // the first part that needs more.
-double SweepProver::need(const SweepBox& box, const Motion& motion, int i, double target_m, bool give_up) noexcept {
+double SweepProver::need(const SweepBox& box, const Motion& motion, int i, double target_m,
+                         bool give_up) noexcept {
   lay_track(box, motion, i, 0, kNodes - 1, &track_);
   const double rest = motion.rest_m[i];
   double found = 0.0;
@@ -669,7 +700,8 @@ double SweepProver::need(const SweepBox& box, const Motion& motion, int i, doubl
     part.along_lo = track_.whole.along_lo + k * step;
     part.along_hi = k == kParts - 1 ? track_.whole.along_hi : part.along_lo + step;
     const double target = larger(found, target_m / kWiden - rest);
-    found = larger(found, residual(near_[i], track_, i, part, target, kMaxSplits, near_[i].samples));
+    found =
+        larger(found, residual(near_[i], track_, i, part, target, kMaxSplits, near_[i].samples));
     if (give_up && found + rest > target_m) break;
   }
   return (found + rest) * kWiden;
@@ -763,7 +795,7 @@ unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
     const Ball tan_p = bp.sin * sec_p;
     const Ball a = tan_p * sec_r;
     const Ball b = tan_r;
-    const Ball a_p = sec_p * sec_p * sec_r;         // derivatives
+    const Ball a_p = sec_p * sec_p * sec_r;  // derivatives
     const Ball a_r = a * tan_r;
     const Ball b_r = sec_r * sec_r;
     const Ball c_p = g.pan_height_m * (sec_p * sec_r * tan_p);
@@ -772,19 +804,24 @@ unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
     const Ball b_t = b_r * rate[kRoll];
     const double lever = length + g.pan_half_width_m + g.pan_height_m;
     const Tube& tube = box.tube;
-    const double widen = (lever * (half_roll + half_pitch + half * std::fabs(turn) + tube.heading_rad) +
-                          half * shift + tube.along_m + tube.across_m) * kWiden + kAbsolute;
+    const double widen =
+        (lever * (half_roll + half_pitch + half * std::fabs(turn) + tube.heading_rad) +
+         half * shift + tube.along_m + tube.across_m) *
+            kWiden +
+        kAbsolute;
     const double rim = 2.0 * (map_.resolution_m + widen);
     const double f_most = length + g.pan_height_m * magnitude(bp.sin) + rim;
     const double l_most = g.pan_half_width_m + (length + g.pan_height_m) * magnitude(br.sin) + rim;
-    const double along =
-        magnitude(Ball{rate[kHeight], 0.0} - a * moved_forward - b * moved_left) + magnitude(c_p * rate[kPitch] + c_r * rate[kRoll]) +
-        f_most * magnitude(a_t - b * turn) + l_most * magnitude(b_t + a * turn);
+    const double along = magnitude(Ball{rate[kHeight], 0.0} - a * moved_forward - b * moved_left) +
+                         magnitude(c_p * rate[kPitch] + c_r * rate[kRoll]) +
+                         f_most * magnitude(a_t - b * turn) + l_most * magnitude(b_t + a * turn);
     const double within = box.state_half[kHeight] +
-                         (magnitude(c_p) + f_most * magnitude(a_p)) * box.state_half[kPitch] +
-                         (magnitude(c_r) + f_most * magnitude(a_r) + l_most * magnitude(b_r)) * box.state_half[kRoll];
+                          (magnitude(c_p) + f_most * magnitude(a_p)) * box.state_half[kPitch] +
+                          (magnitude(c_r) + f_most * magnitude(a_r) + l_most * magnitude(b_r)) *
+                              box.state_half[kRoll];
     const double beside = tube.along_m * magnitude(a) + tube.across_m * magnitude(b) +
-                       tube.heading_rad * (f_most * magnitude(b) + l_most * magnitude(a)) * (1.0 + tube.heading_rad);
+                          tube.heading_rad * (f_most * magnitude(b) + l_most * magnitude(a)) *
+                              (1.0 + tube.heading_rad);
     const Pose2 pose = box.pose_at(t);
     const Clearance clearance = pan_clearance(map_, g, pose, center, widen);
     if (clearance.status != Status::kOk) return reason_of(clearance.status);
@@ -813,7 +850,8 @@ double SweepProver::roomiest_m(const SweepBox& box) const noexcept {
     for (int i = 0; i < kN; ++i) {
       const double y = std::fabs(box.y[j][i]);
       sum += y;
-      taken += y * (std::fabs(box.chi[0][i]) * box.tube.along_m + std::fabs(box.chi[1][i]) * box.tube.across_m +
+      taken += y * (std::fabs(box.chi[0][i]) * box.tube.along_m +
+                    std::fabs(box.chi[1][i]) * box.tube.across_m +
                     std::fabs(box.chi[2][i]) * box.tube.heading_rad);
     }
     room = smaller(room, (slack[j] - taken) / sum);
@@ -826,16 +864,17 @@ static void set_states(const double half_m[kN], SweepBox* box) noexcept {
   for (int j = 0; j < kN; ++j) {
     double sum = 0.0;
     for (int i = 0; i < kN; ++i) {
-      sum += std::fabs(box->y[j][i]) *
-             (half_m[i] + std::fabs(box->chi[0][i]) * box->tube.along_m +
-              std::fabs(box->chi[1][i]) * box->tube.across_m + std::fabs(box->chi[2][i]) * box->tube.heading_rad);
+      sum += std::fabs(box->y[j][i]) * (half_m[i] + std::fabs(box->chi[0][i]) * box->tube.along_m +
+                                        std::fabs(box->chi[1][i]) * box->tube.across_m +
+                                        std::fabs(box->chi[2][i]) * box->tube.heading_rad);
     }
     box->state_half[j] = sum * kWiden + 1e-12;
   }
 }
 
-SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
-                                       const Knot& to, const double least_half_m[kN], SweepBox* box,
+SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset, const Tube& tube,
+                                       const Knot& from, const Knot& to,
+                                       const double least_half_m[kN], SweepBox* box,
                                        unsigned* reasons) noexcept {
   ++work_->boxes;
   begin(sweep, offset, tube, from, to, box);
@@ -850,8 +889,9 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset,
   return result;
 }
 
-SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double step_m, double steepest,
-                                         SweepBox* box, unsigned* reasons) noexcept {
+SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double step_m,
+                                         double steepest, SweepBox* box,
+                                         unsigned* reasons) noexcept {
   *reasons = kUnknown;
   if (!linearize(box, step_m, steepest)) return kNoGround;
   *reasons = kNotCertified;
@@ -864,8 +904,9 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
   const double room = kRoom * roomiest_m(*box);
   bool roomy = step_m > 0.01;
   for (int i = 0; i < kN; ++i) {
-    small[i] = larger(1.5 * nodes_.off_m[i] + 0.1 * step_m + 0.0125 * apart + 1.2 * map_.height_error_m,
-                      least_half_m[i]);
+    small[i] =
+        larger(1.5 * nodes_.off_m[i] + 0.1 * step_m + 0.0125 * apart + 1.2 * map_.height_error_m,
+               least_half_m[i]);
     half[i] = smaller(room, kRoomiest_m);
     roomy = roomy && half[i] >= small[i];
   }
@@ -907,7 +948,8 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
       for (int i = 0; i < kN; ++i) gap_m = larger(gap_m, needs[i] - half[i]);
       double more = 0.2;
       if (gap_before_m > 0.0) {
-        more = gap_m < gap_before_m ? larger(more, smaller(1.0, gap_m / (gap_before_m - gap_m))) : 1.0;
+        more =
+            gap_m < gap_before_m ? larger(more, smaller(1.0, gap_m / (gap_before_m - gap_m))) : 1.0;
       }
       gap_before_m = gap_m;
       for (int i = 0; i < kN; ++i) {
@@ -955,7 +997,8 @@ unsigned SweepProver::relief_beyond(SweepBox* box) noexcept {
     unsigned reasons = kNotCertified;
     if (!look_round(*box, image, i, &reasons)) return reasons;
     lay_track(*box, image, i, 0, kNodes - 1, &track_);
-    box->relief_m = larger(box->relief_m, relief_bound_m(near_[i], track_, i, track_.whole, kReliefSplits));
+    box->relief_m =
+        larger(box->relief_m, relief_bound_m(near_[i], track_, i, track_.whole, kReliefSplits));
     if (box->relief_m > model_.limits.relief_max_m) return kRelief;
   }
   return 0;
@@ -974,7 +1017,9 @@ bool SweepProver::map_at(const SweepBox& box, bool last, double half_m[kN]) noex
     lay_track(box, motion_, i, node, node, &track_);
     const double rest = motion_.rest_m[i];
     found[i] = (residual(near_[i], track_, i, track_.whole, kRefined * half_m[i] - rest, kMaxSplits,
-                         near_[i].samples) + rest) * kWiden;
+                         near_[i].samples) +
+                rest) *
+               kWiden;
     progress = progress || found[i] < kProgress * half_m[i];
   }
   for (int i = 0; i < kN; ++i) half_m[i] = smaller(found[i], half_m[i]);

@@ -17,7 +17,8 @@ struct Knot {
 };
 
 // Inverse by Gauss-Jordan with row pivots; false where a pivot is nearly zero.
-bool invert(const double from[verified::kN][verified::kN], double inverse[verified::kN][verified::kN]) noexcept;
+bool invert(const double from[verified::kN][verified::kN],
+            double inverse[verified::kN][verified::kN]) noexcept;
 void turn_links(const double q[verified::kN], verified::Turns<double>* turns) noexcept;
 
 // States q = q_c(t) + Y (u + chi e), |u_i| <= half_m[i], about the straight line q_c between the settled states at
@@ -30,18 +31,20 @@ struct SweepBox {
   double from = 0.0, to = 1.0;  // fractions of the sweep
   double q_from[kN], q_to[kN];
   // At the middle.
-  double jacobian[kN][kN];      // slopes of S by the state
-  double y[kN][kN];             // and their inverse
-  double chi[3][kN];            // rise of the centre line by the tube's parameters: along, across, heading
+  double jacobian[kN][kN];  // slopes of S by the state
+  double y[kN][kN];         // and their inverse
+  double chi[3][kN];  // rise of the centre line by the tube's parameters: along, across, heading
   WheelTrend trend[kN];
   // Result.
-  double half_m[kN];            // of the box, in wheel height
-  double image_m[kN];           // of its image
-  double state_half[kN];        // of the image, by state, about q_c(t)
-  double relief_m = 0.0;        // bounds over the image
+  double half_m[kN];      // of the box, in wheel height
+  double image_m[kN];     // of its image
+  double state_half[kN];  // of the image, by state, about q_c(t)
+  double relief_m = 0.0;  // bounds over the image
   double clearance_m = 0.0;
 
-  Pose2 pose_at(double t) const noexcept { return moved(sweep.pose_at(from + t * (to - from)), offset); }
+  Pose2 pose_at(double t) const noexcept {
+    return moved(sweep.pose_at(from + t * (to - from)), offset);
+  }
 };
 
 class SweepProver {
@@ -49,20 +52,22 @@ class SweepProver {
   static constexpr int kN = verified::kN;
   enum Result { kProven, kNoBox, kBeyondLimit, kReliefBeyond, kNoGround };
 
-  SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle, CheckWork* work) noexcept;
+  SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle,
+              CheckWork* work) noexcept;
 
   // Whether a settled state exists at every pose of the tube about the sweep, moved by `offset`, between two knots,
   // inside bounds that are within the limits. The box holds at least `least_half_m`. `reasons`: why not.
-  Result prove(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from, const Knot& to,
-               const double least_half_m[kN], SweepBox* box, unsigned* reasons) noexcept;
+  Result prove(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
+               const Knot& to, const double least_half_m[kN], SweepBox* box,
+               unsigned* reasons) noexcept;
 
   // The image of states at the last pose of a box (or its first), in place: settled states within half_m there are
   // within what it leaves. False: that is hardly less. For the box that was proven last, or after prepare().
   bool map_at(const SweepBox& box, bool last, double half_m[kN]) noexcept;
   bool prepare(const SweepBox& box) noexcept;
   // A box about a single pose, of no size yet, by slopes over +-step_m.
-  bool stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at, double step_m,
-             SweepBox* box) noexcept;
+  bool stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at,
+             double step_m, SweepBox* box) noexcept;
 
  private:
   static constexpr int kNodes = 9;
@@ -77,8 +82,8 @@ class SweepProver {
     Point2 foot[kNodes][kN];
     double forward[kNodes][kN], left[kNodes][kN];  // the same in the heading frame
     double lean_rad[kNodes][kN];
-    double s[kNodes][kN];      // S at the centre line
-    double off_m[kN];          // H less S there, the largest at a few nodes
+    double s[kNodes][kN];  // S at the centre line
+    double off_m[kN];      // H less S there, the largest at a few nodes
     // How far place, lean and S can be from their linear interpolation between two nodes.
     double foot_between_m;
     double lean_between_rad;
@@ -89,7 +94,8 @@ class SweepProver {
   };
   // Bounds over a box: of the second order of the chain, and of the wheels' reach about the centre line.
   struct Motion {
-    double rest_m[kN];  // of T, beside the residual of H: what is not linear in the box and the tube
+    double
+        rest_m[kN];  // of T, beside the residual of H: what is not linear in the box and the tube
     double forward[kN], left[kN], lean[kN];
   };
   struct Rectangle {
@@ -119,8 +125,8 @@ class SweepProver {
 
   Result try_box(const double least_half_m[kN], double step_m, double steepest, SweepBox* box,
                  unsigned* reasons) noexcept;
-  void begin(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from, const Knot& to,
-             SweepBox* box) noexcept;
+  void begin(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
+             const Knot& to, SweepBox* box) noexcept;
   void steer(const SweepBox& box) noexcept;
   bool linearize(SweepBox* box, double step_m, double steepest) noexcept;
   bool differentiate(const SweepBox& box) noexcept;
@@ -128,14 +134,15 @@ class SweepProver {
   void place_nodes(const SweepBox& box) noexcept;
   void sample_line(const SweepBox& box) noexcept;
   bool bound_motion(const SweepBox& box, const double half_m[kN], Motion* motion) const noexcept;
-  void lay_track(const SweepBox& box, const Motion& motion, int wheel, int first_node, int last_node,
-                 Track* track) const noexcept;
-  bool part_of(const Track& track, int wheel, const Rectangle& rectangle, WheelRegion* region, double* s_lo,
-               double* s_hi) const noexcept;
+  void lay_track(const SweepBox& box, const Motion& motion, int wheel, int first_node,
+                 int last_node, Track* track) const noexcept;
+  bool part_of(const Track& track, int wheel, const Rectangle& rectangle, WheelRegion* region,
+               double* s_lo, double* s_hi) const noexcept;
   bool look_round(const SweepBox& box, const Motion& motion, int wheel, unsigned* reasons) noexcept;
-  double residual(const Near& near, const Track& track, int wheel, const Rectangle& rectangle, double target_m,
-                  int depth, const WheelSamples& among) noexcept;
-  double need(const SweepBox& box, const Motion& motion, int wheel, double target_m, bool give_up) noexcept;
+  double residual(const Near& near, const Track& track, int wheel, const Rectangle& rectangle,
+                  double target_m, int depth, const WheelSamples& among) noexcept;
+  double need(const SweepBox& box, const Motion& motion, int wheel, double target_m,
+              bool give_up) noexcept;
   double relief_bound_m(const Near& near, const Track& track, int wheel, const Rectangle& rectangle,
                         int depth) const noexcept;
   unsigned beyond_limits(const SweepBox& box, double share) const noexcept;

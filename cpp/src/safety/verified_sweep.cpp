@@ -9,10 +9,10 @@ namespace mlnav {
 using namespace verified;
 
 namespace {
-constexpr int kMaxFirst = 64;   // stretches at first
+constexpr int kMaxFirst = 64;           // stretches at first
 constexpr double kJointPerError = 3.0;  // wheel heights that the map's error leaves open
-constexpr int kMaxOpen = 160;   // stretches that wait
-constexpr int kTubeBoxes = 8;   // a tube may take so many times the boxes of a way
+constexpr int kMaxOpen = 160;           // stretches that wait
+constexpr int kTubeBoxes = 8;           // a tube may take so many times the boxes of a way
 
 // A stretch of the way, and a part of the tube about it, to be proven.
 struct Stretch {
@@ -23,10 +23,16 @@ struct Stretch {
 
 class Cover {
  public:
-  Cover(const GridView& map, const RoverModel& model, const SettleModel& settle, const VerifiedConfig& config,
-        const Sweep& sweep, AceReport* out) noexcept
-      : map_(map), model_(model), settle_(settle), config_(config), sweep_(sweep), out_(out),
-        length_m_(sweep.length_m(model.geometry)), joint_m_(config.joint_m + kJointPerError * map.height_error_m),
+  Cover(const GridView& map, const RoverModel& model, const SettleModel& settle,
+        const VerifiedConfig& config, const Sweep& sweep, AceReport* out) noexcept
+      : map_(map),
+        model_(model),
+        settle_(settle),
+        config_(config),
+        sweep_(sweep),
+        out_(out),
+        length_m_(sweep.length_m(model.geometry)),
+        joint_m_(config.joint_m + kJointPerError * map.height_error_m),
         prover_(map, model, settle, &work_) {}
 
   Reasons prove() noexcept;
@@ -37,12 +43,14 @@ class Cover {
   }
 
  private:
-  unsigned place(double fraction, const Offset& at, const double* start_heights_m, Knot* knot) noexcept;
+  unsigned place(double fraction, const Offset& at, const double* start_heights_m,
+                 Knot* knot) noexcept;
   unsigned divide(const Stretch& whole) noexcept;
   SweepProver::Result prove(const Stretch& stretch, unsigned* reasons) noexcept;
   bool joins(const Stretch& stretch, double least_half_m[kN]) noexcept;
-  bool come_within(const SweepBox& from, bool ends_here, const Knot& knot, const double into[kN][kN],
-                   const double most_m[kN], double half_m[kN], double least[kN]) noexcept;
+  bool come_within(const SweepBox& from, bool ends_here, const Knot& knot,
+                   const double into[kN][kN], const double most_m[kN], double half_m[kN],
+                   double least[kN]) noexcept;
   bool ends(const Knot& knot) noexcept;
   void include(const SweepBox& box) noexcept;
   bool push(const Stretch& stretch) noexcept {
@@ -68,7 +76,8 @@ class Cover {
 };
 
 // |A B|, summed along rows with weights: what `half` about B's coordinates can be in A's.
-void carry(const double a[kN][kN], const double b[kN][kN], const double half[kN], double out[kN]) noexcept {
+void carry(const double a[kN][kN], const double b[kN][kN], const double half[kN],
+           double out[kN]) noexcept {
   for (int i = 0; i < kN; ++i) {
     out[i] = 0.0;
     for (int j = 0; j < kN; ++j) {
@@ -87,7 +96,8 @@ bool within(const double a[kN], const double b[kN]) noexcept {
 }
 
 // The settled rover at a fraction of the way. Not 0: it is not safe there.
-unsigned Cover::place(double fraction, const Offset& at, const double* start_heights_m, Knot* knot) noexcept {
+unsigned Cover::place(double fraction, const Offset& at, const double* start_heights_m,
+                      Knot* knot) noexcept {
   SinCos steering[kWheels];
   sweep_.steering_at(model_.geometry, fraction, steering);
   const SettledState settled =
@@ -106,20 +116,23 @@ unsigned Cover::place(double fraction, const Offset& at, const double* start_hei
   const SafetyLimits& l = model_.limits;
   unsigned reasons = 0;
   if (tilt_rad(s) > l.tilt_max_rad) reasons |= kTilt;
-  if (larger(std::fabs(s.bogie_left_rad), std::fabs(s.bogie_right_rad)) > l.bogie_max_rad) reasons |= kBogie;
+  if (larger(std::fabs(s.bogie_left_rad), std::fabs(s.bogie_right_rad)) > l.bogie_max_rad)
+    reasons |= kBogie;
   if (std::fabs(s.differential_rad) > l.differential_max_rad) reasons |= kDifferential;
   if (settled.relief_max_m > l.relief_max_m) reasons |= kRelief;
   return reasons;
 }
 
 Reasons Cover::prove() noexcept {
-  const int stretches = static_cast<int>(
-      smaller(larger(std::ceil(length_m_ / config_.first_length_m - 1e-9), 1.0), static_cast<double>(kMaxFirst)));
+  const int stretches =
+      static_cast<int>(smaller(larger(std::ceil(length_m_ / config_.first_length_m - 1e-9), 1.0),
+                               static_cast<double>(kMaxFirst)));
   // The ends are settled from the nominal wheels: sweeps that meet there agree on them.
   Knot knots[kMaxFirst + 1];
   for (int i = 0; i <= stretches; ++i) {
     const bool end = i == 0 || i == stretches;
-    const unsigned why = place(static_cast<double>(i) / stretches, {}, end ? nullptr : knots[i - 1].heights_m, &knots[i]);
+    const unsigned why = place(static_cast<double>(i) / stretches, {},
+                               end ? nullptr : knots[i - 1].heights_m, &knots[i]);
     if (why != 0) return static_cast<Reasons>(why);
   }
   for (int i = stretches - 1; i >= 0; --i) push({knots[i], knots[i + 1], {}, model_.tracking});
@@ -147,7 +160,8 @@ Reasons Cover::prove() noexcept {
 unsigned Cover::divide(const Stretch& whole) noexcept {
   constexpr double kArm_m = 1.3;  // heading counts by what it moves the wheels
   const double way = (whole.to.fraction - whole.from.fraction) * length_m_;
-  const double sides[4] = {way, 2.0 * whole.half.along_m, 2.0 * whole.half.across_m, 2.0 * kArm_m * whole.half.heading_rad};
+  const double sides[4] = {way, 2.0 * whole.half.along_m, 2.0 * whole.half.across_m,
+                           2.0 * kArm_m * whole.half.heading_rad};
   int longest = 0;
   for (int i = 1; i < 4; ++i) {
     if (sides[i] > sides[longest]) longest = i;
@@ -158,12 +172,17 @@ unsigned Cover::divide(const Stretch& whole) noexcept {
     double start[kN];
     for (int i = 0; i < kN; ++i) start[i] = 0.5 * (whole.from.heights_m[i] + whole.to.heights_m[i]);
     Knot middle;
-    const unsigned why = place(0.5 * (whole.from.fraction + whole.to.fraction), whole.at, start, &middle);
+    const unsigned why =
+        place(0.5 * (whole.from.fraction + whole.to.fraction), whole.at, start, &middle);
     if (why != 0) return why;
     a.to = b.from = middle;
   } else {
-    double Tube::*const half = longest == 1 ? &Tube::along_m : longest == 2 ? &Tube::across_m : &Tube::heading_rad;
-    double Offset::*const at = longest == 1 ? &Offset::along_m : longest == 2 ? &Offset::across_m : &Offset::heading_rad;
+    double Tube::* const half = longest == 1   ? &Tube::along_m
+                                : longest == 2 ? &Tube::across_m
+                                               : &Tube::heading_rad;
+    double Offset::* const at = longest == 1   ? &Offset::along_m
+                                : longest == 2 ? &Offset::across_m
+                                               : &Offset::heading_rad;
     a.half.*half = b.half.*half = 0.5 * (whole.half.*half);
     a.at.*at -= a.half.*half;
     b.at.*at += b.half.*half;
@@ -186,12 +205,14 @@ SweepProver::Result Cover::prove(const Stretch& stretch, unsigned* reasons) noex
   half.along_m = stretch.half.along_m + turned * stretch.half.across_m;
   half.across_m = stretch.half.across_m + turned * stretch.half.along_m;
   double least_half_m[kN] = {};
-  SweepProver::Result result =
-      prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_, reasons);
+  SweepProver::Result result = prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to,
+                                             least_half_m, &box_, reasons);
   if (!model_.tracking.none()) return result;
   if (result == SweepProver::kProven && !joins(stretch, least_half_m)) {
-    result = prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_, reasons);
-    if (result == SweepProver::kProven && !joins(stretch, least_half_m)) result = SweepProver::kNoBox;
+    result = prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_,
+                           reasons);
+    if (result == SweepProver::kProven && !joins(stretch, least_half_m))
+      result = SweepProver::kNoBox;
     *reasons = kNotCertified;
   }
   if (result == SweepProver::kProven && open_ == 0 && !ends(stretch.to)) {
@@ -202,7 +223,8 @@ SweepProver::Result Cover::prove(const Stretch& stretch, unsigned* reasons) noex
 }
 
 // Slopes of the axles' heights by the state at a knot.
-void rises(const RoverModel& model, const Sweep& sweep, const Knot& knot, double d_up[kN][kN]) noexcept {
+void rises(const RoverModel& model, const Sweep& sweep, const Knot& knot,
+           double d_up[kN][kN]) noexcept {
   SinCos steering[kWheels];
   sweep.steering_at(model.geometry, knot.fraction, steering);
   Turns<double> turns;
@@ -246,8 +268,9 @@ bool Cover::ends(const Knot& knot) noexcept {
 // Whether all settled states at a knot that are within half_m in the coordinates of `from` are within most_m in others,
 // of Jacobian `into`; `least` is where they are in these. Settled states are in the image of any set that holds them, so
 // the set is mapped until it fits: by `from`, where that is a box that ends here, then by slopes of H at the knot.
-bool Cover::come_within(const SweepBox& from, bool ends_here, const Knot& knot, const double into[kN][kN],
-                        const double most_m[kN], double half_m[kN], double least[kN]) noexcept {
+bool Cover::come_within(const SweepBox& from, bool ends_here, const Knot& knot,
+                        const double into[kN][kN], const double most_m[kN], double half_m[kN],
+                        double least[kN]) noexcept {
   constexpr double kSteps_m[2] = {0.03, 0.003};
   constexpr int kMaxImages = 6;
   carry(into, from.y, half_m, least);
@@ -297,12 +320,14 @@ void Cover::include(const SweepBox& box) noexcept {
     part.tilt_max_rad = larger(
         part.tilt_max_rad,
         det_atan2(std::sqrt(pitch.sin * pitch.sin + roll.sin * roll.sin * pitch.cos * pitch.cos),
-                  pitch.cos * roll.cos) + 1e-12);
+                  pitch.cos * roll.cos) +
+            1e-12);
   }
   part.clearance_min_m = box.clearance_m;
   part.relief_max_m = box.relief_m;
   part.margin_tilt_rad = l.tilt_max_rad - part.tilt_max_rad;
-  part.margin_bogie_rad = l.bogie_max_rad - larger(most(part.bogie_left_rad), most(part.bogie_right_rad));
+  part.margin_bogie_rad =
+      l.bogie_max_rad - larger(most(part.bogie_left_rad), most(part.bogie_right_rad));
   part.margin_differential_rad = l.differential_max_rad - most(part.differential_rad);
   part.margin_clearance_m = part.clearance_min_m - l.clearance_min_m;
   part.margin_relief_m = l.relief_max_m - part.relief_max_m;

@@ -43,12 +43,6 @@ int collect_turn_angles(const PathTreeConfig& config, double commit_turn_rad, do
 
 }  // namespace
 
-PathTreeConfig wide_spacing(PathTreeConfig config) noexcept {
-  config.ace_step_m = 0.25;
-  config.turn_step_rad = 10 * kDeg;
-  return config;
-}
-
 Fault validate(const PathTreeConfig& config) noexcept {
   const Fault fault = check_fields(config);
   if (!fault.ok()) return fault;

@@ -72,7 +72,8 @@ bool Verdicts::enters_zone(const Sweep& sweep) const noexcept {
   if (keep_out_.cells == nullptr) return false;
   const Pose2 middle = sweep.pose_at(0.5);
   if (sweep.turns()) return touches(keep_out_, map_, middle, swept_by_turn(outline_, sweep.extent));
-  return touches(keep_out_, map_, middle, swept_by_arc(outline_, sweep.begin.curvature_per_m, std::fabs(sweep.extent)));
+  return touches(keep_out_, map_, middle,
+                 swept_by_arc(outline_, sweep.begin.curvature_per_m, std::fabs(sweep.extent)));
 }
 
 }  // namespace mlnav

@@ -24,11 +24,11 @@ struct WheelTrend {
 // All feet of a rectangle, with all headings and leans of two intervals. The foot is the lowest point of the
 // wheel's middle, r sin(lean) to the left of the axle's.
 struct WheelRegion {
-  Point2 foot;              // centre of the rectangle
-  SinCos along;             // direction of its first side
+  Point2 foot;   // centre of the rectangle
+  SinCos along;  // direction of its first side
   double half_along_m = 0.0;
   double half_across_m = 0.0;
-  SinCos heading;           // of the wheel, the middle of the interval
+  SinCos heading;  // of the wheel, the middle of the interval
   double half_heading_rad = 0.0;
   SinCos lean;
   double lean_rad = 0.0;

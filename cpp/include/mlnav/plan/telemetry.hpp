@@ -43,20 +43,21 @@ class StageTimer {
 };
 
 struct Telemetry {
-  std::int64_t ace_evaluations = 0;  // distinct sweeps put through the checker, the start's pose included
-  std::int64_t ace_floor = 0;        // those of the accepted path alone, the start's pose included
-  CheckWork ace_work;                // what they cost inside the checker
-  bool overthink = false;            // ace_evaluations above the configured mark
-  std::int64_t work = 0;             // search work, in poses looked at (see the planner's header)
-  bool work_exhausted = false;       // the cycle ended on work_budget
-  std::int32_t paths = 0;            // candidates
-  std::int32_t paths_finite = 0;     // with a finite cost: the length of the ranking
-  std::int32_t paths_tried = 0;      // popped from the final ranking (it restarts after re-ranking)
-  std::int32_t chosen_rank = -1;     // place of the chosen path in it, 0 the cheapest
-  bool risk_asked = false;           // the source was asked, up front or after a failure
-  bool risk_requested = false;       // it was asked because the cheapest path had failed
-  bool risk_refused = false;         // it had no map to give, or a bad one
-  bool risk_used = false;            // a map was priced, given with the request or by the source
+  std::int64_t ace_evaluations =
+      0;                       // distinct sweeps put through the checker, the start's pose included
+  std::int64_t ace_floor = 0;  // those of the accepted path alone, the start's pose included
+  CheckWork ace_work;          // what they cost inside the checker
+  bool overthink = false;      // ace_evaluations above the configured mark
+  std::int64_t work = 0;       // search work, in poses looked at (see the planner's header)
+  bool work_exhausted = false;    // the cycle ended on work_budget
+  std::int32_t paths = 0;         // candidates
+  std::int32_t paths_finite = 0;  // with a finite cost: the length of the ranking
+  std::int32_t paths_tried = 0;   // popped from the final ranking (it restarts after re-ranking)
+  std::int32_t chosen_rank = -1;  // place of the chosen path in it, 0 the cheapest
+  bool risk_asked = false;        // the source was asked, up front or after a failure
+  bool risk_requested = false;    // it was asked because the cheapest path had failed
+  bool risk_refused = false;      // it had no map to give, or a bad one
+  bool risk_used = false;         // a map was priced, given with the request or by the source
   std::int64_t evaluations_before_risk =
       0;  // of ace_evaluations, those made before the source was asked
   std::int64_t rejects[kReasonCount] = {};  // sweeps that were rejected, by reason bit

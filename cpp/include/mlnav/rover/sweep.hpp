@@ -25,7 +25,8 @@ struct Sweep {
       : begin(stance), end_pose(stance.pose) {}
   Sweep(const Stance& from, double how_far) noexcept;
   // For who knows the end, and means it to the last bit: another sweep may begin there.
-  Sweep(const Stance& from, double how_far, const Pose2& to) noexcept : begin(from), extent(how_far), end_pose(to) {}
+  Sweep(const Stance& from, double how_far, const Pose2& to) noexcept
+      : begin(from), extent(how_far), end_pose(to) {}
   static Sweep resteer(const Stance& to, double from_per_m) noexcept {
     Sweep sweep(to);
     sweep.resteers = true;
@@ -37,7 +38,8 @@ struct Sweep {
   bool is_pose() const noexcept { return extent == 0.0 && !resteers; }
   // At a fraction of the way: 0 its beginning, 1 its end.
   Pose2 pose_at(double fraction) const noexcept;
-  void steering_at(const RoverGeometry& geometry, double fraction, SinCos steering[kWheels]) const noexcept;
+  void steering_at(const RoverGeometry& geometry, double fraction,
+                   SinCos steering[kWheels]) const noexcept;
   Stance end() const noexcept { return Stance(end_pose, begin.curvature_per_m); }
   // Metres that the ground under the outermost wheels moves, about: what to divide into steps.
   double length_m(const RoverGeometry& geometry) const noexcept;

@@ -28,9 +28,9 @@ class AceMapper : NoCopy {
   std::size_t max_map_cells_ = 0;
 };
 
-// Verdicts of any checker at a list of stances, in order. Without `reports` the verdicts alone go to
+// Verdicts of any checker on a list of sweeps, in order. Without `reports` the verdicts alone go to
 // `reasons`; with them, `reasons` may be null.
-void check_stances(const AceChecker& checker, Span<const Stance> stances, Reasons* reasons,
+void check_sweeps(const AceChecker& checker, Span<const Sweep> sweeps, Reasons* reasons,
                    AceReport* reports) noexcept;
 
 }  // namespace mlnav

@@ -30,11 +30,10 @@ struct PathTreeConfig {
                                             -2 / 15.0, 3 / 15.0, -3 / 15.0, 4 / 15.0,
                                             -4 / 15.0, 5 / 15.0, -5 / 15.0};
   double arc_length_m = 3.0;
-  // Close enough for every checker: those that judge a pose alone (verified, settle) need it, since in 10 deg
-  // of a turn a corner wheel moves 0.28 m. With fixed_box, whose wheel boxes reach from one pose to the next,
-  // 0.25 m and 10 deg will do (wide_spacing()).
-  double ace_step_m = 0.1;
-  double turn_step_rad = 10 * kDeg / 3;
+  // ENav's. Any is safe: a checker is asked about the whole stretch between two poses. Short ones fail one by one,
+  // and long ones cost fewer evaluations.
+  double ace_step_m = 0.25;
+  double turn_step_rad = 10 * kDeg;
 };
 inline constexpr double kSameAngle_rad = 1e-9;  // angles closer than this are one
 template <>
@@ -46,12 +45,10 @@ inline constexpr auto kFields<PathTreeConfig> = std::tuple{
          "Of the arcs; left positive."),
     number("arc_length_m", "m", &PathTreeConfig::arc_length_m, 0.01, 50.0),
     number("ace_step_m", "m", &PathTreeConfig::ace_step_m, 0.01, 1.0,
-           "Distance between checked poses; divides arc_length_m."),
+           "Length of the stretches of an arc that are checked one by one; divides arc_length_m."),
     number("turn_step_rad", "rad", &PathTreeConfig::turn_step_rad, 1 * kDeg, 45 * kDeg,
-           "A pose is checked at least this often while turning in place."),
+           "Largest angle of a turn in place that is checked in one."),
 };
-// The same with ENav's spacing of poses, for fixed_box.
-PathTreeConfig wide_spacing(PathTreeConfig config = {}) noexcept;
 Fault validate(const PathTreeConfig& config) noexcept;
 
 // Indices: turn t, first arc a, second arc b; path = (t * A + a) * A + b. Ties go to the smaller index, so
