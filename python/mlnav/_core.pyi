@@ -72,6 +72,13 @@ class RoverGeometry:
     def __init__(self) -> None: ...
     def validate(self) -> None: ...
 
+class Tube:
+    along_m: float
+    across_m: float
+    heading_rad: float
+    def __init__(self) -> None: ...
+    def validate(self) -> None: ...
+
 class SafetyLimits:
     clearance_min_m: float
     tilt_max_rad: float
@@ -101,6 +108,10 @@ class ProbabilisticConfig:
 class VerifiedConfig:
     enclosed_m: float
     max_tries: int
+    first_length_m: float
+    shortest_m: float
+    max_boxes: int
+    joint_m: float
     def __init__(self) -> None: ...
     def validate(self) -> None: ...
 

@@ -60,6 +60,14 @@ class RoverGeometry(Section):
     pan_height_m: Annotated[float, Field(ge=0.001, le=20.0)] = 0.6
 
 
+class Tube(Section):
+    """Fields of `_core.Tube`."""
+
+    along_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    across_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    heading_deg: Annotated[float, Field(ge=0.0, le=30.0)] = 0.0
+
+
 class SafetyLimits(Section):
     """Fields of `_core.SafetyLimits`."""
 
@@ -112,7 +120,15 @@ class VerifiedConfig(Section):
     enclosed_m: Annotated[float, Field(ge=1e-08, le=0.1)] = 0.001
     """Half-width of the first enclosure, in wheel height."""
     max_tries: Annotated[int, Field(ge=1, le=100)] = 8
-    """Boxes tried before `not_certified`."""
+    """Boxes tried at a pose before `not_certified`."""
+    first_length_m: Annotated[float, Field(ge=0.01, le=2.0)] = 0.1
+    """Of the stretches that a sweep is proven in; halved where there is no proof."""
+    shortest_m: Annotated[float, Field(ge=0.0001, le=0.1)] = 0.003
+    """No stretch is halved to less."""
+    max_boxes: Annotated[int, Field(ge=1, le=100000)] = 96
+    """Boxes tried along a sweep before `not_certified`."""
+    joint_m: Annotated[float, Field(ge=1e-06, le=0.1)] = 0.012
+    """Wheel heights about the settled ones that a sweep must start with and end within."""
 
 
 class RiskPricing(Section):
@@ -156,12 +172,12 @@ class PathTreeConfig(Section):
     """Of the arcs; left positive."""
     arc_length_m: Annotated[float, Field(ge=0.01, le=50.0)] = 3.0
     ace_step_m: Annotated[float, Field(ge=0.01, le=1.0)] | None = None
-    """Distance between checked poses; divides arc_length_m. null: what the checker needs, 0.25 m
-    for those whose wheel boxes reach from one pose to the next, 0.1 m for those that judge a pose
-    alone."""
+    """Length of the stretches of an arc that are checked one by one; divides arc_length_m. null:
+    what the checker needs, 0.25 m for those whose wheel boxes reach from one pose to the next, 0.1
+    m for those that judge a pose alone."""
     turn_step_deg: Annotated[float, Field(ge=1.0, le=45.0)] | None = None
-    """A pose is checked at least this often while turning in place. null: what the checker needs,
-    10 degrees, or a third of that for those that judge a pose alone."""
+    """Largest angle of a turn in place that is checked in one. null: what the checker needs, 10
+    degrees, or a third of that for those that judge a pose alone."""
 
 
 class EnavConfig(Section):

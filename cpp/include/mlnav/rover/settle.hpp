@@ -11,7 +11,7 @@
 namespace mlnav {
 
 inline constexpr double kSettleTolerance_m = 1e-6;
-inline constexpr int kSettleMaxSteps = 240;
+inline constexpr int kSettleMaxSteps = 480;
 
 struct SettledState {
   Status status = Status::kNotInitialized;  // kOk: all wheels in contact within the tolerance
