@@ -1,4 +1,4 @@
-"""The traverse loop: plan, drive, settle, again, until the goal or another ending."""
+"""The traverse loop: sense, plan and drive in cycles, until the run ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlnav.nav import Cycle, Motion, Navigator, Pose
 from mlnav.parts import find
 from mlnav.sim.localization import make_localization
 from mlnav.sim.navigator import SimulatedNavigator
-from mlnav.sim.records import CycleRecord, TraverseResult
+from mlnav.sim.records import PARTS, CycleRecord, TraverseResult
 from mlnav.sim.state import RoverState
 from mlnav.sim.validated import ValidatedWorld
 from mlnav.sim.world import KinematicWorld, World
@@ -19,15 +19,15 @@ from mlnav.terrain import Terrain
 
 Point = tuple[float, float]
 Observer = Callable[[CycleRecord, Navigator, Cycle], None]
-"""Called as soon as a cycle is over; until the next one, navigator and cycle hold what the decision
-was made from: local map, risk, candidates and their verdicts."""
+"""Called after each cycle. Until the next one, navigator and cycle hold what the decision was made
+from: local map, risk, candidates and their verdicts."""
 
 MAX_HEADING_RAD = 1e6
-"""Beyond this a heading has lost its digits; the core's limit."""
+"""The core's limit: a larger heading has too few digits."""
 
 
 class SimError(ValueError):
-    """A run cannot begin: start, goal or heading are unusable. The message says why."""
+    """A run cannot begin: its start, goal or heading is unusable."""
 
 
 def traverse(
@@ -46,15 +46,14 @@ def traverse(
 
     Args:
         terrain: the true ground.
-        config: rover, planner, limits of the run.
+        config: of the run.
         start: (x, y) [m]; the terrain's own by default.
         goal: likewise.
-        seed: of everything random in the run: noise of sensor and localization; recorded in the
-            result.
+        seed: of the noise of sensor and localization.
         heading_rad: at the start; towards the goal by default.
         observers: called at the end of each cycle.
-        navigator: what plans, made anew; by default of the configuration.
-        world: where to drive; what the configuration names by default.
+        navigator: a new one; the configuration's by default.
+        world: the configuration's by default.
 
     Returns:
         The result. Ctrl-C ends the run as `interrupted` instead of raising.
@@ -88,7 +87,7 @@ def traverse(
 def lost_run(
     terrain: Terrain, config: Config, start: Point, goal: Point, seed: int, outcome: str
 ) -> TraverseResult:
-    """The result of a run of which nothing is left but how it ended."""
+    """The result of a run whose records are lost; only its outcome is known."""
     pose = start_pose(terrain, start, goal, None)
     return _Run(terrain, config, seed, pose, goal, []).result(outcome)
 
@@ -101,11 +100,10 @@ def one_cycle(
     *,
     heading_rad: float | None = None,
 ) -> tuple[Navigator, Cycle, Pose, Point]:
-    """A single planning cycle, for looking at: navigator, cycle, pose and goal.
+    """A single planning cycle, for inspection: navigator, cycle, pose and goal.
 
     Raises:
-        SimError: as `traverse`.
-        ConfigError, ModelError, TerrainError: likewise.
+        SimError, ConfigError, ModelError, TerrainError: as `traverse`.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
@@ -133,7 +131,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
-    """The point, if a rover's centre can be there at all.
+    """The point, if the map has known ground there.
 
     Raises:
         SimError: missing, not finite, off the map, or over unknown ground.
@@ -233,13 +231,7 @@ class _Run:
             outcome=outcome,
             terrain=self._terrain.name,
             terrain_sha256=self._terrain.sha256,
-            planner=config.planner.name,
-            checker=config.checker.name,
-            limits=config.limits.name,
-            heuristic=config.heuristic.name,
-            world=config.world.name,
-            sensor=config.sensor.name,
-            localization=config.localization.name,
+            **{part: getattr(config, part).name for part in PARTS},
             seed=self._seed,
             start=self._start,
             goal=self._goal,
