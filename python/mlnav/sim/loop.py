@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from mlnav.config import Config, numbers_of
 from mlnav.nav import Cycle, Motion, Navigator, Pose
@@ -69,7 +70,7 @@ def traverse(
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
     navigator = navigator or SimulatedNavigator(terrain, config, seed)
-    run = _Run(terrain, config, seed, pose, goal_point, list(observers))
+    run = _Run(terrain, config, seed, pose, goal_point, tuple(observers))
     ground = world or make_world(terrain, config)
     run.built = {
         **navigator.as_built(),
@@ -89,7 +90,7 @@ def lost_run(
 ) -> TraverseResult:
     """The result of a run whose records are lost; only its outcome is known."""
     pose = start_pose(terrain, start, goal, None)
-    return _Run(terrain, config, seed, pose, goal, []).result(outcome)
+    return _Run(terrain, config, seed, pose, goal).result(outcome)
 
 
 def one_cycle(
@@ -170,47 +171,41 @@ def start_pose(
     return x, y, heading_rad
 
 
+@dataclass(eq=False)
 class _Run:
     """State of one traverse, kept outside the loop so that an interrupt loses nothing."""
 
-    def __init__(
-        self,
-        terrain: Terrain,
-        config: Config,
-        seed: int,
-        pose: Pose,
-        goal: Point,
-        observers: list[Observer],
-    ) -> None:
-        self._terrain = terrain
-        self._config = config
-        self._seed = seed
-        self._start = pose
-        self._state = RoverState(pose, {}, pose)
-        self.built: dict[str, float] = {}
-        self.localization = make_localization(config, seed)
-        self._goal = goal
-        self._observers = observers
-        self._cycles: list[CycleRecord] = []
-        self._driven_m = 0.0
-        self._steered_per_m = 0.0
-        self._faults: tuple[str, ...] = ()
-        self._begin = time.perf_counter()
+    terrain: Terrain
+    config: Config
+    seed: int
+    start: Pose
+    goal: Point
+    observers: tuple[Observer, ...] = ()
+    built: dict[str, float] = field(default_factory=dict)
+    cycles: list[CycleRecord] = field(default_factory=list)
+    driven_m: float = 0.0
+    steered_per_m: float = 0.0
+    faults: tuple[str, ...] = ()
+    begin: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        self.state = RoverState(self.start, {}, self.start)
+        self.localization = make_localization(self.config, self.seed)
 
     def drive(self, navigator: SimulatedNavigator, world: World) -> str:
-        """Cycle until the run ends; the name of its ending."""
-        limits = self._config.traverse
-        placed = world.place(self._start)
+        """Cycle until the run ends; gives its outcome."""
+        limits = self.config.traverse
+        placed = world.place(self.start)
         if placed.first_unsafe() is not None:
-            self._faults = tuple(placed.faults(0))
+            self.faults = tuple(placed.faults(0))
             return "start_unsafe"
-        self._state = RoverState.at(placed, 0)
+        self.state = RoverState.at(placed, 0)
         straight_m = self._distance_to_goal()
         waiting = 0
         while self._distance_to_goal() > limits.goal_tolerance_m:
-            if len(self._cycles) >= limits.max_cycles:
+            if len(self.cycles) >= limits.max_cycles:
                 return "timeout"
-            if self._driven_m > limits.max_driven_factor * straight_m:
+            if self.driven_m > limits.max_driven_factor * straight_m:
                 return "distance_limit"
             record = self._cycle(navigator, world)
             if record.outcome == "goal_reached":
@@ -222,35 +217,35 @@ class _Run:
             waiting = waiting + 1 if record.outcome == "budget_exhausted" else 0
             if waiting >= limits.stuck_cycles:
                 return "stuck"
-        missed_by_m = math.dist(self._goal, self._state.true_pose[:2])
+        missed_by_m = math.dist(self.goal, self.state.true_pose[:2])
         return "goal_reached" if missed_by_m <= limits.goal_miss_m else "goal_missed"
 
     def result(self, outcome: str) -> TraverseResult:
-        config = self._config
+        config = self.config
         return TraverseResult(
             outcome=outcome,
-            terrain=self._terrain.name,
-            terrain_sha256=self._terrain.sha256,
+            terrain=self.terrain.name,
+            terrain_sha256=self.terrain.sha256,
             **{part: getattr(config, part).name for part in PARTS},
-            seed=self._seed,
-            start=self._start,
-            goal=self._goal,
-            end=self._state.true_pose,
-            estimated_end=self._state.estimated_pose,
-            driven_m=self._driven_m,
-            cycles=tuple(self._cycles),
-            faults=self._faults,
+            seed=self.seed,
+            start=self.start,
+            goal=self.goal,
+            end=self.state.true_pose,
+            estimated_end=self.state.estimated_pose,
+            driven_m=self.driven_m,
+            cycles=tuple(self.cycles),
+            faults=self.faults,
             built=self.built,
-            wall_s=time.perf_counter() - self._begin,
+            wall_s=time.perf_counter() - self.begin,
         )
 
     def _distance_to_goal(self) -> float:
         """Estimated."""
-        return math.dist(self._goal, self._state.estimated_pose[:2])
+        return math.dist(self.goal, self.state.estimated_pose[:2])
 
     def _cycle(self, navigator: SimulatedNavigator, world: World) -> CycleRecord:
-        state = self._state
-        cycle = navigator.cycle(state, self._goal, self._steered_per_m)
+        state = self.state
+        cycle = navigator.cycle(state, self.goal, self.steered_per_m)
         plan = cycle.result
         execution = None
         timing = dict(cycle.timing_s)
@@ -259,15 +254,15 @@ class _Run:
             end = plan.commit_end if state.exact else None
             motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m, end)
             execution = world.execute(state.true_pose, motion)
-            self._steered_per_m = motion.steered_after_per_m
+            self.steered_per_m = motion.steered_after_per_m
             timing["drive"] = time.perf_counter() - begin
-        record = CycleRecord.of(len(self._cycles), state, cycle, execution, self._driven_m, timing)
+        record = CycleRecord.of(len(self.cycles), state, cycle, execution, self.driven_m, timing)
         # From here on the cycle has happened, whatever interrupts what follows.
         if execution is not None:
-            self._state = self.localization.update(state, execution)
-        self._driven_m = record.driven_m
-        self._faults = record.faults or record.start_faults
-        self._cycles.append(record)
-        for observer in self._observers:
+            self.state = self.localization.update(state, execution)
+        self.driven_m = record.driven_m
+        self.faults = record.faults or record.start_faults
+        self.cycles.append(record)
+        for observer in self.observers:
             observer(record, navigator.navigator, cycle)
         return record
