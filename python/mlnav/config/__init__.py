@@ -7,6 +7,10 @@ Parts that are chosen by name are one small model each; `mlnav.parts` finds them
 """
 
 from mlnav.config.checkers import (
+    CLOSE_STEP_M,
+    CLOSE_TURN_DEG,
+    WIDE_STEP_M,
+    WIDE_TURN_DEG,
     Checker,
     FixedBox,
     Probabilistic,
@@ -15,9 +19,11 @@ from mlnav.config.checkers import (
 )
 from mlnav.config.heuristics import (
     Failures,
+    Heuristic,
     Network,
     NoHeuristic,
     Oracle,
+    Policy,
     Predictor,
     Sobel,
 )
@@ -28,31 +34,40 @@ from mlnav.config.localizations import (
     VisualOdometry,
     WheelOdometry,
 )
-from mlnav.config.planners import Enav, Planner
+from mlnav.config.planners import Costmap, Enav, PathTree, Planner
 from mlnav.config.rover import Limits, Rover
 from mlnav.config.section import (
     ConfigError,
     Count,
     NonNegative,
+    PartSection,
     Positive,
     Section,
+    from_preset,
     numbers_of,
     numbers_of_struct,
 )
 from mlnav.config.sensors import Sensor, Stereo, TruthSensor
+from mlnav.config.traverse import Polygon, Traverse
 from mlnav.config.whole import Config, json_schema, load_config, parse_config
-from mlnav.config.worlds import Bullet, Kinematic, World
-from mlnav.config.yaml import format_validation_error, parse_yaml, set_value
+from mlnav.config.worlds import Bullet, Kinematic, Slip, World
+from mlnav.config.yaml import format_validation_error, parse_yaml, put_value, set_value
 
 __all__ = [
+    "CLOSE_STEP_M",
+    "CLOSE_TURN_DEG",
+    "WIDE_STEP_M",
+    "WIDE_TURN_DEG",
     "Bullet",
     "Checker",
     "Config",
     "ConfigError",
+    "Costmap",
     "Count",
     "Enav",
     "Failures",
     "FixedBox",
+    "Heuristic",
     "Kinematic",
     "Limits",
     "Localization",
@@ -61,7 +76,11 @@ __all__ = [
     "NonNegative",
     "Odometry",
     "Oracle",
+    "PartSection",
+    "PathTree",
     "Planner",
+    "Policy",
+    "Polygon",
     "Positive",
     "Predictor",
     "Probabilistic",
@@ -69,8 +88,10 @@ __all__ = [
     "Section",
     "Sensor",
     "Settle",
+    "Slip",
     "Sobel",
     "Stereo",
+    "Traverse",
     "TruePose",
     "TruthSensor",
     "Verified",
@@ -78,11 +99,13 @@ __all__ = [
     "WheelOdometry",
     "World",
     "format_validation_error",
+    "from_preset",
     "json_schema",
     "load_config",
     "numbers_of",
     "numbers_of_struct",
     "parse_config",
     "parse_yaml",
+    "put_value",
     "set_value",
 ]
