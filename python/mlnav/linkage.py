@@ -1,7 +1,7 @@
-"""The rover's linkage the way up: from its state to its wheels, in numpy.
+"""The rover's linkage from its state to its wheels, in numpy.
 
-Written apart from the core's chain, which goes from wheel heights to the state, so that each checks
-the other (tests/python/test_linkage.py).
+Independent of the core's chain, which goes from wheel heights to the state, so that each checks the
+other (tests/python/test_linkage.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STATE = (
     "bogie_right_rad",
     "origin_z_m",
 )
-"""What the linkage's posture is made of; angles left side up and nose up."""
+"""The linkage's posture; angles are positive with the left side up and nose up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Linkage:
 
 
 def linkage(geometry: _core.RoverGeometry, state: Mapping[str, ArrayLike]) -> Linkage:
-    """Where everything is at given states (names of `STATE`, numbers or (n,) each)."""
+    """Points of the linkage at given states (names of `STATE`, numbers or (n,) each)."""
     g, r = geometry, geometry.wheel_radius_m
     columns = [np.atleast_1d(np.asarray(state[name], np.float64)) for name in STATE]
     roll, pitch, differential, *bogies, z = columns
@@ -80,14 +80,9 @@ def linkage(geometry: _core.RoverGeometry, state: Mapping[str, ArrayLike]) -> Li
         axles += [body(at[0], side * y, at[1]) for at, y in wheels]
         rocker_pivots.append(body(pivot[0], side * g.pan_half_width_m, pivot[1]))
         bogie_pivots.append(body(on_rocker[1][0], side * g.middle_y_m, on_rocker[1][1]))
-    corners = (
-        (g.pan_rear_x_m, 1),
-        (g.pan_front_x_m, 1),
-        (g.pan_front_x_m, -1),
-        (g.pan_rear_x_m, -1),
-    )
+    rear, front = g.pan_rear_x_m, g.pan_front_x_m
     pan = []
-    for x, side in corners:
+    for x, side in ((rear, 1), (front, 1), (front, -1), (rear, -1)):
         at = _turned(x, g.pan_height_m, pitch)
         pan.append(body(at[0], side * g.pan_half_width_m, at[1]))
     return Linkage(
@@ -101,7 +96,7 @@ def contact_heights(geometry: _core.RoverGeometry, state: Mapping[str, ArrayLike
 
 
 def box_centres(report: Mapping[str, NDArray[Any]]) -> dict[str, F64]:
-    """States at the middle of a checker's bounds; NaN where it reported none."""
+    """States at the middle of a checker's bounds; NaN where there are none."""
     return {name: np.asarray(report[name]).mean(axis=1, dtype=np.float64) for name in STATE}
 
 

@@ -1,7 +1,7 @@
 """Parts by name: planners, checkers, heuristics, worlds, sensors, localizations, terrain sources.
 
-A part is a section of the configuration (its model), what is made of it (its maker) and the
-libraries it needs. Three kinds of names find one:
+A part is a section of the configuration (its model), a maker and the libraries it needs. Three
+kinds of names find one:
 
 - `sobel`: a part of this package, or one that an installed package declares by an entry point of
   the group `mlnav.parts`, `heuristic.mine = "package.module:Mine"`.
@@ -12,7 +12,7 @@ libraries it needs. Three kinds of names find one:
 A part from outside is a class. It may have `Settings`, a model derived from the section of its kind
 (`mlnav.config.Predictor` for heuristics, else `Checker`, `Planner`, `World`, `Sensor` or
 `Localization`), and `needs`, libraries and how to install them: `{"torch": "extra 'train'"}`.
-It is called with its settings and what its kind is made for, and gives:
+It is called as follows:
 
 | kind           | called with                                               | gives              |
 |----------------|-----------------------------------------------------------|--------------------|
@@ -24,8 +24,8 @@ It is called with its settings and what its kind is made for, and gives:
 | `localization` | settings, config, random generator                        | `sim.Localization` |
 | `terrain`      | nothing                                                   | `terrain.Source`   |
 
-A checker is an object with `set_map(grid)` and `reasons(poses)`, as `_core.Checker.of_python` takes
-it, or a `_core.Checker`. What a part from outside gives is held to its contract while it is used.
+A checker is a `_core.Checker`, or an object with `set_map(grid)` and `reasons(poses)` for
+`_core.Checker.of_python`. Parts from outside are validated while they are used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FILE = re.compile(r"([^:]+\.py):(\w+)")
 
 
 class PartError(ValueError):
-    """There is no such part, it cannot be made, or it breaks its contract; the message names it."""
+    """A part does not exist, cannot be made, or breaks its contract; the message names it."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -65,16 +65,16 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """What a name stands for.
+    """A part and how to make it.
 
     Attributes:
         kind: of `KINDS`.
         name: in the configuration.
         model_at: `module:attribute` of its section of the configuration; empty: it has none.
-        maker_at: likewise of what makes it.
-        needs: libraries by the name they are imported by, and how to install each.
+        maker_at: `module:attribute` of its maker.
+        needs: how to install the libraries that it imports, by name.
         version: of the distribution whose entry point declares it.
-        outside: it is no part of this package.
+        outside: it is not of this package.
     """
 
     kind: str
@@ -94,17 +94,13 @@ class Part:
         return _named(self.model_at)
 
     def require(self) -> None:
-        """Make sure that the libraries it needs are installed.
-
-        Raises:
-            PartError: one is not.
-        """
+        """Raise PartError where a library that it needs is missing."""
         for library, how in self.needs.items():
             if importlib.util.find_spec(library) is None:
                 raise PartError(f"{self} needs {library} ({how})")
 
     def make(self, *given: Any) -> Any:
-        """What its maker makes of its settings and what its kind is made for.
+        """Call its maker.
 
         Raises:
             PartError: a library is missing, or a maker from outside fails.
@@ -116,7 +112,7 @@ class Part:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Faults of code from outside name the part; those of this package name their cause."""
+        """Turn errors of code from outside, but not this package's own, into PartError."""
         try:
             yield
         except Exception as fault:
@@ -125,11 +121,7 @@ class Part:
             raise PartError(f"{self}: {type(fault).__name__}: {fault}") from fault
 
     def expect(self, holds: bool, what: str) -> None:
-        """Hold it to its contract.
-
-        Raises:
-            PartError: it does not hold; the message is the part's name and `what`.
-        """
+        """Raise PartError, with the part's name and `what`, where its contract does not hold."""
         if not holds:
             raise PartError(f"{self}: {what}")
 
@@ -251,7 +243,7 @@ def find(kind: str, name: str) -> Part:
 
 
 def anchored(data: Any, folder: Path) -> Any:
-    """A tree of YAML with the files of parts that are there from `folder` named from here."""
+    """A tree of YAML with paths of part files made relative to the working directory."""
     if isinstance(data, Mapping):
         return {key: anchored(value, folder) for key, value in data.items()}
     if isinstance(data, list):
@@ -263,24 +255,20 @@ def anchored(data: Any, folder: Path) -> Any:
 
 
 def digest(config: Any) -> str | None:
-    """Of the parts from outside that a configuration names; None: it names none."""
+    """Digest of the parts from outside in a configuration; None: it has none."""
     found = provenance(config)
     text = json.dumps(found, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16] if found else None
 
 
 def require_parts(config: Any) -> None:
-    """Make sure that the libraries are installed which the parts of a configuration need.
-
-    Raises:
-        PartError: one is not.
-    """
+    """Raise PartError where a library is missing that a configuration's parts need."""
     for kind in SECTIONS:
         find(kind, getattr(config, kind).name).require()
 
 
 def provenance(config: Any, terrain: str = "") -> dict[str, dict[str, str]]:
-    """Origins of the parts from outside that a configuration and a terrain name, by kind."""
+    """Origins of the parts from outside of a configuration and a terrain, by kind."""
     named = {kind: getattr(config, kind).name for kind in SECTIONS}
     if ":" in terrain or ("terrain", terrain) in _entry_points():
         named["terrain"] = terrain
@@ -366,7 +354,7 @@ def _loaded(path: str) -> ModuleType:
 
 
 def of_file(model: type[Any]) -> str | None:
-    """Digest of the file that a model was loaded from by path; None: its module is installed."""
+    """Digest of the file that a model was loaded from; None: its module is installed."""
     module = sys.modules.get(model.__module__)
     return None if module is None else vars(module).get("__mlnav_sha256__")
 

@@ -9,7 +9,7 @@ from mlnav.config import Config
 from mlnav.core import WHEELS, HeightMap
 from mlnav.nav import Motion
 from mlnav.sim import KinematicWorld, traverse
-from mlnav.sim.world import PHASES, Spacing, Way, wrapped
+from mlnav.sim.world import PHASES, SampledMotion, Spacing, wrapped
 from mlnav.terrain import Terrain, load
 
 STEP_M, STEP_RAD = 0.1, math.radians(2.0)
@@ -177,8 +177,8 @@ MODEL = Config().rover_model()
 STRAIGHT = np.zeros(6)
 
 
-def way_of(motion: Motion, start=(1.0, 2.0, 0.3), steering=STRAIGHT) -> Way:
-    return Way.of(motion, start, steering, MODEL, Spacing())
+def way_of(motion: Motion, start=(1.0, 2.0, 0.3), steering=STRAIGHT) -> SampledMotion:
+    return SampledMotion.of(motion, start, steering, MODEL, Spacing())
 
 
 @given(turn=st.floats(-3.0, 3.0), length=st.floats(-3.0, 3.0), curvature=st.floats(-0.5, 0.5))

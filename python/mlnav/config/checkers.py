@@ -12,20 +12,19 @@ if TYPE_CHECKING:
 
 
 WIDE_STEP_M = 0.25
-"""Between checked poses on a path for checkers whose wheel boxes (0.4 m) reach over the gap."""
+"""Between checked poses on a path, for checkers whose wheel boxes (0.4 m) cover the gap."""
 
 CLOSE_STEP_M = 0.1
-"""For checkers that judge a pose and nothing beside it: a wheel comes on to a rock and off it
-within 0.25 m."""
+"""For checkers that judge single poses: within 0.25 m a wheel may cross a rock."""
 
 WIDE_TURN_DEG = 10.0
 CLOSE_TURN_DEG = 10.0 / 3.0
-"""Between checked poses of a turn in place: corner wheels move 0.28 m and 0.09 m. All unsafe states
-that traverses under `verified` ran into with 10 degrees were in turns."""
+"""Between checked poses of a turn in place: corner wheels move 0.28 m and 0.09 m. With 10 degrees,
+all unsafe states of traverses under `verified` were in turns."""
 
 
 class Checker(PartSection):
-    """What the planner asks of a checker: how far apart the poses are that it looks at."""
+    """The base of all checkers, with the spacing of poses that each needs."""
 
     kind: ClassVar[str] = "checker"
     pose_step_m: ClassVar[float] = CLOSE_STEP_M
@@ -77,7 +76,7 @@ class Probabilistic(ProbabilisticConfig, FixedBoxConfig, Checker):
 
 
 class Settle(Checker):
-    """The reference checker: settles the rover and looks at the state. No bounds."""
+    """The reference checker: settles the rover and judges the state, without bounds."""
 
     name: Literal["settle"] = "settle"
 

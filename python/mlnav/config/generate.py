@@ -1,4 +1,4 @@
-"""What follows from the core's field tables: `core_fields.py` and a part of `_core.pyi`.
+"""Writes `core_fields.py` and a part of `_core.pyi` from the core's field tables.
 
 After a change of a table: `python -m mlnav.config.generate`. A test compares the files with this.
 """
@@ -31,7 +31,7 @@ from mlnav.config.section import Section
 '''
 
 PRESETS = {"SafetyLimits": ("enav_like", "flight_like")}
-"""Structs that have no values of their own but those of named sets."""
+"""Structs without defaults, and their named sets of values."""
 
 NOT_SET_BY_USERS = {"max_map_cells", "max_risk_cells"}
 
@@ -41,7 +41,7 @@ NULL_MEANS = {
     "turn_step_rad": "null: what the checker needs, 10 degrees, or a third of that for those that"
     " judge a pose alone.",
 }
-"""Fields that the configuration may leave to others."""
+"""Fields that may be null in the configuration, and what that means."""
 
 
 def fields_module() -> str:

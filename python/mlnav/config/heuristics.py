@@ -26,16 +26,13 @@ class NoHeuristic(PartSection):
 
 
 class Predictor(RiskPricing, RiskPolicy, PartSection):
-    """What all heuristics with a risk map share: when it is made, and how it is priced."""
+    """The base of all heuristics with a risk map: when it is made, and how it is priced."""
 
     kind: ClassVar[str] = "heuristic"
 
 
 class Failures(Predictor):
-    """No foresight: a map of zeros, in which only failed poses raise the price.
-
-    What the others have to beat.
-    """
+    """A map of zeros, in which only failed poses raise the price: the reference to beat."""
 
     name: Literal["failures"] = "failures"
 
@@ -50,7 +47,7 @@ class Sobel(SobelConfig, Predictor):
 
 
 class Network(Predictor):
-    """Risk from a network that learnt the checker's verdicts."""
+    """Risk from a network trained on the checker's verdicts."""
 
     name: Literal["network"] = "network"
     model: Annotated[str, Field(min_length=1)] = "auto"
@@ -61,7 +58,7 @@ class Network(Predictor):
 
 
 class Oracle(Predictor):
-    """Risk that is the checker's own verdict in advance: what a perfect network would say."""
+    """The checker's own verdicts as risk: a perfect network."""
 
     name: Literal["oracle"] = "oracle"
     bins: Annotated[int, Field(ge=1, le=360)] = 16

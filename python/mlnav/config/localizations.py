@@ -8,7 +8,7 @@ from mlnav.config.section import NonNegative, PartSection
 
 
 class Localization(PartSection):
-    """What all localizations share: nothing but a name."""
+    """The base of all localizations."""
 
     kind: ClassVar[str] = "localization"
 

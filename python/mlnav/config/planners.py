@@ -23,7 +23,7 @@ class PathTree(PathTreeConfig):
 
 
 class Planner(PartSection):
-    """What all planners share."""
+    """The base of all planners."""
 
     kind: ClassVar[str] = "planner"
     overthink_evaluations: Count = EnavConfig.model_fields["overthink_evaluations"].default
@@ -31,12 +31,12 @@ class Planner(PartSection):
 
     @property
     def align_cells(self) -> int:
-        """Local maps begin at multiples of so many cells, which keep their place in all cycles."""
+        """Local maps begin at multiples of so many cells."""
         return 1
 
     @property
     def reach_m(self) -> float:
-        """How far from the rover it plans, for pictures."""
+        """How far from the rover it plans, for plots."""
         return 6.0
 
 
@@ -67,8 +67,7 @@ class Enav(EnavConfig, Planner):
     ) -> _core.EnavConfig:
         """The core's struct, with room for maps of the given sizes (the core's default if 0).
 
-        `pose_step_m` and `turn_step_deg` are between checked poses where the tree names none, the
-        checker's own.
+        `pose_step_m` and `turn_step_deg` are between checked poses where the tree sets none.
 
         Raises:
             ConfigError: the core refuses a value; the message names its field.

@@ -1,4 +1,4 @@
-"""What every section of the configuration is made of."""
+"""The base of the configuration's sections, and what converts them to the core's structs."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class ConfigError(ValueError):
     """A configuration is faulty; the message has the path of each bad key and what is wrong."""
 
 
+def refusal(why: str) -> PydanticCustomError:
+    """A fault of a value, for validators to raise; pydantic adds the path of its key."""
+    return PydanticCustomError("value", "{why}", {"why": why})
+
+
 def from_preset(what: str, data: Any, key: str, presets: Mapping[str, Mapping[str, Any]]) -> Any:
-    """The values of a named set, `x` or `{key: x, ...}` with changes; other data as it is."""
+    """The values of a named set, `x` or `{key: x, ...}` with changes; other data unchanged."""
     if isinstance(data, str):
         data = {key: data}
     if not (isinstance(data, Mapping) and key in data):
         return data
     name = data[key]
     if name not in presets:
-        hint = suggestion(str(name), presets)
-        raise PydanticCustomError(
-            "unknown_name",
-            "no {what} '{name}'{hint}",
-            {"what": what, "name": str(name), "hint": hint},
-        )
+        raise refusal(f"no {what} '{name}'{suggestion(str(name), presets)}")
     return {**presets[name], **{k: v for k, v in data.items() if k != key}}
 
 
 class Section(BaseModel):
-    """A part of the configuration: immutable, and closed to keys it does not know."""
+    """A part of the configuration: immutable, unknown keys are refused."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -55,14 +55,10 @@ class Section(BaseModel):
             for key in data:
                 if key not in cls.model_fields:
                     hint = suggestion(str(key), cls.model_fields)
-                    raise PydanticCustomError(
-                        "unknown_key", "unknown key '{key}'{hint}", {"key": str(key), "hint": hint}
-                    )
+                    raise refusal(f"unknown key '{key}'{hint}")
             flag = flag_for_number({k: f.annotation for k, f in cls.model_fields.items()}, data)
             if flag is not None:
-                raise PydanticCustomError(
-                    "number", "{key} is a number, not true or false", {"key": flag}
-                )
+                raise refusal(f"{flag} is a number, not true or false")
         return data
 
     @classmethod
@@ -83,17 +79,17 @@ class PartSection(Section):
         if isinstance(data, str):
             data = {"name": data}
         if not isinstance(data, Mapping):
-            raise PydanticCustomError("kind", "must be a name or a mapping with a name")
+            raise refusal("must be a name or a mapping with a name")
         name = str(data.get("name", parts.names_of(kind)[0]))
         try:
             model = parts.find(kind, name).model
         except parts.PartError as fault:
-            raise PydanticCustomError("unknown_name", "{why}", {"why": str(fault)}) from fault
+            raise refusal(str(fault)) from fault
         section: PartSection = model.model_validate({**data, "name": name})
         return section
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        # A model of a file is found by the part's name: another process has not loaded the file.
+        # By the part's name where the model comes from a file, which another process must load.
         digest = parts.of_file(type(self))
         if digest is None:
             return super().__reduce_ex__(protocol)
@@ -113,7 +109,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 def numbers_of(prefix: str, section: Section) -> dict[str, float]:
-    """Numbers in a section and the sections in it, by path; lists and what is null are left out."""
+    """Numbers of a section and its subsections, by path; without lists and null."""
     found: dict[str, float] = {}
     for name in type(section).model_fields:
         value = getattr(section, name)
@@ -135,7 +131,7 @@ def key_of(field: _core.FieldInfo) -> str:
 
 
 def numbers_of_struct(prefix: str, struct: Any) -> dict[str, float]:
-    """Numbers of a core's struct and the structs in it, by path, angles in degrees."""
+    """Numbers of a core's struct and its substructs, by path, angles in degrees."""
     from mlnav import _core
 
     found: dict[str, float] = {}
@@ -150,7 +146,7 @@ def numbers_of_struct(prefix: str, struct: Any) -> dict[str, float]:
 
 
 def filled(struct: T, section: Any) -> T:
-    """A core's struct, with the values of a section; null: no limit, or the struct's own value."""
+    """A core's struct with the values of a section; null: no limit, or the struct's own value."""
     from mlnav import _core
 
     for field in _core.FIELDS[type(struct).__name__]:

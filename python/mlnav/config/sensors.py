@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
-from mlnav.config.section import NonNegative, PartSection, Positive
+from mlnav.config.section import NonNegative, PartSection, Positive, refusal
 
 
 class Sensor(PartSection):
-    """What all sensors share: nothing but a name."""
+    """The base of all sensors."""
 
     kind: ClassVar[str] = "sensor"
 
@@ -25,17 +24,16 @@ class TruthSensor(Sensor):
 
 
 class Stereo(Sensor):
-    """Stereo cameras on the mast, their points averaged in cells of a map that rolls along."""
+    """Stereo cameras on the mast; their points are averaged in the cells of a rolling map."""
 
     name: Literal["stereo"] = "stereo"
     half_width_m: Positive = 16.0
-    """Of the local map, in which earlier views are remembered."""
+    """Of the local map, which keeps the points of earlier views."""
     resolution_m: Annotated[float, Field(ge=0.02, le=0.5)] = 0.1
     """Of its cells."""
     fill_m: Annotated[float, Field(ge=0, le=2)] = 0.4
-    """Holes up to this wide (an even number of cells), most of them behind rocks, count as the mean
-    height around them, for costs and heuristics alone: the rover stands only on what it has seen.
-    0: they are as unknown as all else that was not seen."""
+    """Holes up to this wide (an even number of cells), most of them behind rocks, get the mean
+    height around them, for costs and heuristics only: checkers use seen ground. 0: not filled."""
     mast_m: tuple[float, float, Positive] = (0.80, -0.56, 1.98)
     """The cameras' place: forward, left, up in the rover frame."""
     azimuth_deg: Annotated[list[float], Field(min_length=1, max_length=16)] = [0.0, 60.0, -60.0]
@@ -45,12 +43,11 @@ class Stereo(Sensor):
     width_deg: Annotated[float, Field(gt=0, lt=180)] = 96.0
     height_deg: Annotated[float, Field(gt=0, lt=180)] = 73.0
     pixel_deg: Annotated[float, Field(ge=0.02, le=5)] = 0.075
-    """Of the images: 1,280 over the width. Points are half a map cell apart, rows on level ground
-    and columns at range_max_m, where that is more than a pixel; else a pixel."""
+    """Of the images: 1,280 over the width. Points are half a map cell apart (rows on level ground,
+    columns at range_max_m), at least a pixel."""
     range_min_m: NonNegative = 0.5
     range_max_m: Annotated[float, Field(gt=0, le=1000)] = 12.0
-    """Where rows of pixels on level ground are as far apart as map cells are wide, and ranges as
-    uncertain."""
+    """There rows of pixels on level ground are a map cell apart, and ranges as uncertain."""
     baseline_m: Positive = 0.424
     disparity_sigma_px: NonNegative = 0.25
     """Error of matching: sigma of a range is range^2 x this x pixel [rad] / baseline."""
@@ -62,5 +59,5 @@ class Stereo(Sensor):
     @model_validator(mode="after")
     def _ranges_in_order(self) -> Self:
         if self.range_max_m <= self.range_min_m:
-            raise PydanticCustomError("ranges", "range_max_m must be more than range_min_m")
+            raise refusal("range_max_m must be more than range_min_m")
         return self

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 
-from mlnav.config.section import Count, Positive, Section
+from mlnav.config.section import Count, Positive, Section, refusal
 
 
 class Traverse(Section):
@@ -24,7 +23,7 @@ class Traverse(Section):
     ace_budget: Count | None = None
     """ACE evaluations a cycle may spend; null for no limit."""
     work_budget: Count | None = None
-    """Poses a cycle may look at while it ranks and searches; null for no limit."""
+    """Poses a cycle may look up while it ranks and searches; null for no limit."""
     stuck_cycles: Count = 3
     """Cycles in a row that end on a spent budget without moving: `stuck`."""
     allow_coarse_cells: bool = False
@@ -33,7 +32,7 @@ class Traverse(Section):
 
 def _polygon(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     if len(points) < 3:
-        raise PydanticCustomError("polygon", "a polygon needs at least three points")
+        raise refusal("a polygon needs at least three points")
     return points
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
-from pydantic_core import PydanticCustomError
 
 from mlnav import parts
 from mlnav.config.checkers import Checker, Verified
@@ -19,7 +18,7 @@ from mlnav.config.heuristics import Heuristic, NoHeuristic
 from mlnav.config.localizations import Localization, TruePose
 from mlnav.config.planners import Enav, Planner
 from mlnav.config.rover import Limits, Rover
-from mlnav.config.section import ConfigError, PartSection, Section, numbers_of
+from mlnav.config.section import ConfigError, PartSection, Section, numbers_of, refusal
 from mlnav.config.sensors import Sensor, TruthSensor
 from mlnav.config.traverse import Polygon, Traverse
 from mlnav.config.worlds import Kinematic, World
@@ -36,11 +35,11 @@ if TYPE_CHECKING:
 
 
 _RADIANS = re.compile(r"_rad(\])")
-"""The end of an angle's name in the core's messages; its value is in degrees there."""
+"""The end of an angle's name in the core's messages, which give its value in degrees."""
 
 
 def _by_name(kind: str) -> BeforeValidator:
-    """Takes `{name: x, ...}` or just `x`, and builds the section of that name."""
+    """Builds the section of a part from `{name: x, ...}` or `x`."""
     return BeforeValidator(
         lambda data: data if isinstance(data, Section) else PartSection.of(kind, data)
     )
@@ -65,7 +64,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _accepted_by_the_core(self) -> Self:
-        """What the core would refuse later is refused here, with its ranges."""
+        """Refuse what the core would refuse later."""
         try:
             self.rover_model()
             if self.world.limits is not None:
@@ -75,8 +74,7 @@ class Config(Section):
             if isinstance(self.planner, Enav):
                 self.to_core_planner()
         except ConfigError as fault:
-            message = _RADIANS.sub(r"_deg\1", str(fault))
-            raise PydanticCustomError("core", "{why}", {"why": message}) from fault
+            raise refusal(_RADIANS.sub(r"_deg\1", str(fault))) from fault
         if not isinstance(self.planner, Enav):
             return self
         checker, tree = self.checker, self.planner.tree
@@ -85,17 +83,9 @@ class Config(Section):
             ("turn_step_deg", tree.turn_step_deg, checker.turn_step_deg, "deg"),
         ):
             if value is not None and value > most * (1.0 + 1e-9):
-                raise PydanticCustomError(
-                    "spacing",
-                    "planner.tree.{name} is {value} {unit}: {checker} needs poses no further"
-                    " apart than {most} {unit}",
-                    {
-                        "name": name,
-                        "value": f"{value:g}",
-                        "unit": unit,
-                        "checker": checker.name,
-                        "most": f"{most:.4g}",
-                    },
+                raise refusal(
+                    f"planner.tree.{name} is {value:g} {unit}: {checker.name} needs poses no"
+                    f" further apart than {most:.4g} {unit}"
                 )
         return self
 
@@ -103,8 +93,7 @@ class Config(Section):
         """The planner's struct, with the checker's spacing of poses and room for maps.
 
         Raises:
-            ConfigError: the core refuses a value, the message names its field; or the planner is
-                not the core's.
+            ConfigError: the core refuses a value, or the planner is not the core's.
         """
         checker = self.checker
         if not isinstance(self.planner, Enav):
@@ -132,7 +121,7 @@ class Config(Section):
         return model
 
     def build_checker(self, max_map_cells: int) -> _core.Checker:
-        """The checker, ready for maps of up to so many cells; it still needs a map.
+        """The checker, for maps of up to so many cells; it still needs a map.
 
         Raises:
             ConfigError: the core refuses a value; the message names its field.
@@ -180,10 +169,10 @@ class Config(Section):
 
     @classmethod
     def checked(cls, data: Any, source: str = "") -> Self:
-        """A configuration from the tree that YAML holds.
+        """A configuration from the tree of a YAML file.
 
         Raises:
-            ConfigError: it is not a valid one.
+            ConfigError: it is not valid.
         """
         try:
             return cls.model_validate(data)

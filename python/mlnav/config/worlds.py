@@ -12,11 +12,11 @@ from mlnav.config.section import PartSection, Positive, Section, from_preset
 
 
 class World(PartSection):
-    """What all worlds share: what is an unsafe state, and whether one ends the run."""
+    """The base of all worlds: the limits, and whether an unsafe state ends the run."""
 
     kind: ClassVar[str] = "world"
     limits: Limits | None = None
-    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe."""
+    """Of a safe state in this world, written as `limits`; null: the planner's."""
     stop_at_limits: bool = True
     """An unsafe state ends the run with `unsafe_state`. False: the run drives on and counts them;
     it is no success."""
@@ -27,17 +27,17 @@ class Kinematic(World):
 
     name: Literal["kinematic"] = "kinematic"
     settle_step_m: Positive = 0.02
-    """Between judged states along an arc: finer than any checker's poses, and out of phase."""
+    """Between judged states along an arc: finer than a checker's poses, and out of phase."""
     settle_turn_deg: Positive = 0.5
-    """Between them in a turn in place."""
+    """In a turn in place."""
     settle_steer_deg: Positive = 2.0
-    """Between them while the rover stands and its wheels steer, of the one that steers furthest."""
+    """While the rover stands and its wheels steer, of the wheel that steers furthest."""
 
 
 class Slip(Section):
-    """Share of the way that wheels lose on soft ground: level x exp(slope / growth), up to a most.
+    """Wheel slip on soft ground, a share of the distance: level x exp(slope / growth), limited.
 
-    The slope is that along the way, uphill positive. Written as the name of a soil, as a soil with
+    The slope is along the motion, uphill positive. Written as the name of a soil, as a soil with
     changes, `{soil: sand, level: 0.1}`, or as the numbers.
     """
 
@@ -60,7 +60,7 @@ class Slip(Section):
         return from_preset("soil", data, "soil", cls.soils)
 
     def share(self, slope_rad: float) -> float:
-        """Share of the commanded way that is lost at a slope along the way."""
+        """Share of the commanded distance that is lost at a slope along the motion."""
         if self.level == 0.0:
             return 0.0
         exponent = min(math.degrees(slope_rad) / self.growth_deg, 50.0)
@@ -76,7 +76,7 @@ class Bullet(World):
     friction: Positive = 0.75
     """Coulomb's, between wheel and ground."""
     slip: Slip = Slip.model_validate("none")
-    """Of soft ground, on top of what friction makes."""
+    """Of soft ground, besides that by friction."""
     speed_m_s: Annotated[float, Field(gt=0, le=1)] = 0.2
     """Of the fastest wheel. Flight drives 0.042; faster ends within 0.02 m of that up to 0.2."""
     wheel_torque_nm: Positive = 400.0
@@ -84,17 +84,17 @@ class Bullet(World):
     steps_per_s: Annotated[int, Field(ge=60, le=2000)] = 120
     solver_iterations: Annotated[int, Field(ge=10, le=1000)] = 50
     patch_half_width_m: Annotated[float, Field(ge=8.0)] = 16.0
-    """Of the square of ground about the rover that is in the physics, and moves with it. A larger
-    one takes more memory (0.7 kB a cell) and changes nothing but the last digits."""
+    """Of the square of ground about the rover that is in the physics. A larger one takes more
+    memory (0.7 kB a cell) and changes only the last digits."""
     edge_m: Annotated[float, Field(ge=2.0)] = 3.0
-    """From the map's edge: nearer the run ends with `map_edge`, since there is no ground beyond."""
+    """Nearer to the map's edge the run ends with `map_edge`."""
     state_step_m: Positive = 0.02
-    """Driven between recorded states, which are held against the limits."""
+    """Driven between recorded and judged states."""
     state_turn_deg: Positive = 0.5
-    """And turned. While wheels steer at a standstill, states are recorded ten times a second."""
+    """Turned between them. While wheels steer at a standstill there are ten a second."""
     limits: Limits | None = Limits.model_validate("enav_like")
-    """What is an unsafe state here, as `limits` is written; null: what the planner holds unsafe. A
-    rover is a tenth of a metre off its path: the limits that it plans with leave room for that."""
+    """Of a safe state in this world, written as `limits`; null: the planner's. A rover is a tenth
+    of a metre off its path: stricter limits of the planner leave room for that."""
     stop_at_limits: bool = True
-    """A state beyond the limits or the belly on the ground ends the run with `unsafe_state`. False:
-    it drives on, and what comes of it shows; it is no success."""
+    """A state beyond the limits or belly contact ends the run with `unsafe_state`. False: the run
+    drives on, and is no success."""

@@ -33,7 +33,7 @@ def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
 
 
 def format_validation_error(fault: ValidationError, data: Any, source: str = "") -> str:
-    """What is wrong in `data`, in one line: each bad key with its path, and why."""
+    """Path and fault of each bad key of `data`, in one line."""
     lines = "; ".join(_explained(error, data) for error in fault.errors())
     return f"{source}: {lines}" if source else lines
 
@@ -56,7 +56,7 @@ _Dumper.add_representer(list, _short_lists)
 
 
 def set_value(data: dict[str, Any], setting: str) -> None:
-    """Set one value in the tree that YAML holds, `path.to.key=value`.
+    """Set one value in a tree of YAML, `path.to.key=value`.
 
     Raises:
         ConfigError: it is not of this form, or the path leads through something else.
@@ -74,7 +74,7 @@ def set_value(data: dict[str, Any], setting: str) -> None:
 
 
 def put_value(data: dict[str, Any], path: str, value: Any) -> None:
-    """Put one value in the tree that YAML holds, at `path.to.key`.
+    """Put one value in a tree of YAML, at `path.to.key`.
 
     Raises:
         ConfigError: the path leads through something else.

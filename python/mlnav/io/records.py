@@ -1,8 +1,8 @@
-"""Files whole or not at all, and records as JSON lines, that an interrupt cannot tear.
+"""Atomic writing of files, and records as JSON lines.
 
-Each record is one line, handed to the system in one unbuffered write: after Ctrl-C the file ends
-with the last whole record, and so it does where the disk is full. A line torn by a harder end
-(power, kill -9) is dropped on reading and cut off on appending.
+Each record is one line in one unbuffered write: after Ctrl-C or on a full disk the file ends with
+the last whole record. A line torn by a crash (power, kill -9) is dropped on reading and cut off on
+appending.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ def plain(value: Any) -> Any:
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """Strict JSON text (no NaN) of anything `plain` can convert.
 
-    It is ASCII, with escapes for the rest: standard output may hold no more, and names of files
-    that are not UTF-8 could not be encoded at all.
+    In ASCII, for any standard output and for file names that are not UTF-8.
     """
     return json.dumps(plain(value), allow_nan=False, indent=indent)
 
@@ -64,17 +63,17 @@ class JsonlWriter:
         self._file = open(self.path, "ab" if append else "wb", buffering=0)  # noqa: SIM115
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Add one record; on the disk's side of the process when this returns.
+        """Add one record, handed to the system when this returns.
 
         Raises:
-            OSError: it cannot be written, a full disk above all; the error has the path, and the
-                file ends with the record before.
+            OSError: it cannot be written, as on a full disk; the error has the path, and the file
+                ends with the record before.
         """
         line = (to_json(record) + "\n").encode()
         end = os.fstat(self._file.fileno()).st_size
         written = 0
         try:
-            while written < len(line):  # a disk that fills up takes a part and says nothing
+            while written < len(line):  # a disk that fills up takes a part without an error
                 written += self._file.write(line[written:])
         except OSError as fault:
             with contextlib.suppress(OSError):
@@ -113,30 +112,26 @@ def read_jsonl(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write a JSON document; whoever looks sees the old file or the whole new one."""
+    """Write a JSON document atomically."""
     write_text(path, to_json(value, indent=2) + "\n")
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file; whoever looks sees the old file or the whole new one."""
+    """Write a text file atomically."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file so that whoever looks sees the old one or the whole new one.
-
-    Args:
-        path: of the file; folders are made.
+    """Write a file atomically; folders are made.
 
     Yields:
-        A path beside it, with its suffix, to write to. It gets the file's name at the end, or is
+        A path beside it, with its suffix, to write to. It is renamed to the file at the end, or
         removed on any fault.
 
     Raises:
-        OSError: the file cannot be written; the error has `path`, where it would have none or that
-            of the temporary file.
+        OSError: the file cannot be written; the error has `path` instead of the temporary one.
     """
     file = Path(path)
     temporary = file.with_name(f".{uuid.uuid4().hex}{file.suffix}")
@@ -149,7 +144,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             raise
         raise _with_path(fault, file) from fault
     finally:
-        with contextlib.suppress(OSError):  # a folder that is none was told of already
+        with contextlib.suppress(OSError):  # an unusable folder was reported already
             temporary.unlink(missing_ok=True)
 
 

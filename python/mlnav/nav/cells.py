@@ -6,7 +6,7 @@ from mlnav.config import Config
 
 MAX_CELL_M = 0.2
 """Coarsest cells that are driven on. Wheels are 0.5 m across: coarser cells hide rocks, steps and
-ditches that stop or tip a rover, and every check passes over what the map does not show."""
+ditches that stop or tip a rover."""
 
 _TOLERANCE_M = 5e-4
 """Cells in feet, or drawn in steps of 1/1024 m, are not 0.2 m to the last digit."""
@@ -18,7 +18,7 @@ def fine_enough(resolution_m: float) -> bool:
 
 
 def coarse_cells(what: str, resolution_m: float, config: Config) -> str | None:
-    """Why a map is too coarse to drive on; None: it is not, or the configuration insists."""
+    """Why a map is too coarse to drive on; None: it is not, or the configuration allows it."""
     if config.traverse.allow_coarse_cells or fine_enough(resolution_m):
         return None
     return (

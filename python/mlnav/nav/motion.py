@@ -1,4 +1,4 @@
-"""What a planner commits to: a turn in place, then an arc."""
+"""The motion that a planner commits: a turn in place, then an arc."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def wrapped(heading_rad: float) -> float:
 
 @dataclass(frozen=True)
 class Motion:
-    """What a planner commits: turn in place, then drive an arc.
+    """A turn in place, then an arc.
 
     Attributes:
         turn_rad: counter-clockwise positive.
         curvature_per_m: left positive.
         length_m: along the arc.
-        end: the pose where this ends when driven exactly; None: computed.
+        end: the pose where it ends when driven exactly; None: computed.
     """
 
     turn_rad: float
@@ -38,27 +38,22 @@ class Motion:
     end: Pose | None = None
 
     def poses(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
-        """Poses along the motion after its start, evenly spaced, no further apart than the steps.
-
-        Returns:
-            (n, 3) poses, headings wrapped, and (n,) distance driven at each [m].
-        """
+        """(n, 3) poses after the start, evenly spaced by at most the steps; (n,) distance [m]."""
         turned, along = _even(self.turn_rad, step_rad), _even(self.length_m, step_m)
         poses = self.poses_at(start, turned, along)
         return poses, np.concatenate([np.zeros(len(turned)), np.abs(along)])
 
     def stances(self, start: Pose, step_m: float, step_rad: float) -> tuple[F64, F64]:
-        """The same, with the curvature that the wheels are steered for as a fourth column."""
+        """As `poses`, with the curvature that the wheels are steered for as a fourth column."""
         poses, driven = self.poses(start, step_m, step_rad)
         turning = np.arange(len(poses)) < len(_even(self.turn_rad, step_rad))
         steered = np.where(turning, math.inf, self.curvature_per_m)
         return np.column_stack([poses, steered]), driven
 
     def poses_at(self, start: Pose, turned_rad: F64, along_m: F64) -> F64:
-        """Poses after (m,) angles of the turn, then after (k,) lengths of the arc that follows it.
+        """(m + k, 3) poses after (m,) angles of the turn, then after (k,) lengths of the arc.
 
-        Returns:
-            (m + k, 3), headings wrapped. The last one is `end` where the motion has one.
+        Headings are wrapped. The last pose is `end` where the motion has one.
         """
         x, y, heading = start
         k = self.curvature_per_m

@@ -1,4 +1,4 @@
-"""One planning cycle as a rover runs it: predict risk, before or on the way, and plan."""
+"""One planning cycle of a rover: predict risk, up front or during the search, and plan."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class MapError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """What one cycle saw and decided.
+    """Input and result of one cycle.
 
     Attributes:
-        pose: the estimated one that was planned from.
+        pose: estimated, that was planned from.
         local_map: that was planned on, with zones as forbidden cells.
-        risk: the map that the planner used; None where it was not asked for, or there was none.
-        result: the planner's answer.
-        timing_s: wall time by stage, the planner's own stages included. `heuristic` is not part of
-            `plan`, whenever it was asked.
-        inferences: 1 where a risk map was computed, 0 where there was none, or an earlier one.
-        events: what the heuristic has to report, in words.
+        risk: the map that the planner used, if any.
+        result: the planner's.
+        timing_s: wall time by stage, the planner's own stages included. `plan` does not contain
+            `heuristic`.
+        inferences: 1 where a risk map was computed, else 0.
+        events: of the heuristic, in words.
         risk_asked: the heuristic was asked for a map.
-        risk_missing: and there was none that could be used.
+        risk_missing: it was asked and had no usable map.
     """
 
     pose: Pose
@@ -49,8 +49,8 @@ class Cycle:
 class Navigator:
     """Heuristic, checker and planner of a configuration, fed with local maps.
 
-    Holds the planner's memory between cycles; one navigator is one traverse. Where the maps come
-    from does not matter: a rover's stereo, a file, or a simulation (`mlnav.sim`)::
+    Holds the planner's memory between cycles; one navigator is one traverse. Maps may come from a
+    rover's stereo, a file, or a simulation (`mlnav.sim`)::
 
         navigator = Navigator(Config(), max_map_cells=320 * 320)
         cycle = navigator.cycle(HeightMap(z, 0.1, (0.0, 0.0)), (8.0, 8.0, 0.0), (14.0, 8.0))
@@ -69,15 +69,11 @@ class Navigator:
         risk_cells = self.heuristic.max_cells(max_map_cells)
         self.checker = config.build_checker(max_map_cells)
         self.planner: Planner = make_planner(config, self.checker, max_map_cells, risk_cells)
-        # One that never has a map is not asked: the run is the baseline's to the last evaluation.
+        # A heuristic that never has a map is not asked: the run is exactly the baseline's.
         self._may_ask = risk_cells > 0
 
     def as_built(self) -> dict[str, float]:
-        """Values by key of the configuration, read back from what was made of it.
-
-        Of heuristics what the planner prices their maps with comes from the planner, the rest from
-        their settings.
-        """
+        """Values by key of the configuration, read back; the prices of risk from the planner."""
         model, planned = self.checker.model, self.planner.as_built()
         mine = numbers_of("heuristic", self._config.heuristic)
         return {
@@ -96,10 +92,10 @@ class Navigator:
         goal: tuple[float, float],
         steered_per_m: float = 0.0,
     ) -> Cycle:
-        """Plan from an estimated pose towards the goal, all of it in the frame of the local map.
+        """Plan from an estimated pose towards the goal, in the frame of the local map.
 
-        A map without forbidden cells of its own gets those of the configuration's zones. The wheels
-        stand steered for an arc of curvature `steered_per_m`; infinite: for turning in place.
+        A map without forbidden cells gets those of the configuration's zones. The wheels are
+        steered for an arc of curvature `steered_per_m`; infinite: for turning in place.
 
         Raises:
             MapError: cells are too coarse to drive on.
@@ -144,7 +140,7 @@ class Navigator:
                 steered_per_m,
             )
         )
-        # One that can never have a map counts as asked in vain.
+        # A heuristic that can never have a map counts as asked without success.
         asked = asked or (heuristic.name != "none" and not self._may_ask)
         timing = {
             "heuristic": predicting_s,

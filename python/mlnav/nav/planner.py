@@ -183,7 +183,7 @@ class ValidatedPlanner(Validated):
         return result
 
     def _pass_checker(self, motion: Motion, request: PlanRequest) -> None:
-        """Hold every pose of a motion against checker and zones; no evaluations are counted."""
+        """Check every pose of a motion by checker and zones; no evaluations are counted."""
         spacing, local = self._config.checker, request.local_map
         stances, _ = motion.stances(
             request.pose, spacing.pose_step_m, math.radians(spacing.turn_step_deg)
@@ -201,7 +201,7 @@ class ValidatedPlanner(Validated):
             )
 
     def _covers(self, pose: F64, points: NDArray[np.floating]) -> bool:
-        """Whether body or straight wheels are above one of (n, 2) points, as seen from above."""
+        """Whether body or straight wheels are above one of (n, 2) points."""
         rover = self._config.rover
         dx, dy = (points - pose[:2]).T
         c, s = math.cos(pose[2]), math.sin(pose[2])

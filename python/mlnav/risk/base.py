@@ -1,4 +1,4 @@
-"""What a heuristic is, and what it gives the planner."""
+"""The interface of heuristics, and the risk map that they give the planner."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Heuristic(Protocol):
 
     @property
     def inferences(self) -> int:
-        """Maps that were computed so far; one that is handed out again does not count."""
+        """Maps computed so far; reused ones do not count."""
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """The risk map about a pose on a local map, or None for no opinion."""
@@ -80,10 +80,17 @@ class Heuristic(Protocol):
         """Most values (bins x cells) that `risk` returns for a map of `map_cells` cells."""
 
     def take_events(self) -> tuple[str, ...]:
-        """What went wrong since this was last asked: each a line, 'heuristic: ...'.
+        """Faults since the last call, each a line 'heuristic: ...'; lasting ones are given once."""
 
-        What holds for the whole run is reported once.
-        """
+
+class SteadyHeuristic:
+    """A heuristic that cannot fail in use."""
+
+    inferences: int = 0
+
+    def take_events(self) -> tuple[str, ...]:
+        """None."""
+        return ()
 
 
 class ValidatedHeuristic(Validated):

@@ -1,4 +1,4 @@
-"""The heuristics that compute no more than an image filter."""
+"""The heuristics that need at most an image filter."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from mlnav import _core
 from mlnav.config import Config, Failures, NoHeuristic, Sobel
 from mlnav.core import HeightMap
 from mlnav.parts import find
-from mlnav.risk.base import Heuristic, Pose, RiskMap, ValidatedHeuristic
+from mlnav.risk.base import Heuristic, Pose, RiskMap, SteadyHeuristic, ValidatedHeuristic
 
 
-class NoRisk:
+class NoRisk(SteadyHeuristic):
     """The baseline."""
 
     name = "none"
-    inferences = 0
 
     def __init__(self, settings: NoHeuristic, config: Config) -> None:
         pass
@@ -30,20 +29,15 @@ class NoRisk:
         """None."""
         return 0
 
-    def take_events(self) -> tuple[str, ...]:
-        """Nothing can go wrong."""
-        return ()
 
-
-class FailureRisk:
+class FailureRisk(SteadyHeuristic):
     """Zero everywhere about the rover: the planner learns from failed poses alone."""
 
     name = "failures"
     BINS, CELLS, RESOLUTION_M = 16, 80, 0.2
-    """As the network's map, so that the two differ in nothing but foresight."""
+    """As of the network's map, so that only the predictions differ."""
 
     def __init__(self, settings: Failures, config: Config) -> None:
-        self.inferences = 0
         self._p = np.zeros((self.BINS, self.CELLS, self.CELLS), np.float32)
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
@@ -59,19 +53,14 @@ class FailureRisk:
         """Those of its map."""
         return self._p.size
 
-    def take_events(self) -> tuple[str, ...]:
-        """Nothing can go wrong."""
-        return ()
 
-
-class SobelRisk:
+class SobelRisk(SteadyHeuristic):
     """Mean squared Sobel gradient over a rover-sized kernel, the same for all headings."""
 
     name = "sobel"
 
     def __init__(self, settings: Sobel, config: Config) -> None:
         self._kernel_half_width_m = settings.kernel_half_width_m
-        self.inferences = 0
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """Risk on the heightmap's own cells, one bin."""
@@ -82,10 +71,6 @@ class SobelRisk:
     def max_cells(self, map_cells: int) -> int:
         """As many as the map has."""
         return map_cells
-
-    def take_events(self) -> tuple[str, ...]:
-        """Nothing can go wrong."""
-        return ()
 
 
 def make_heuristic(config: Config) -> Heuristic:

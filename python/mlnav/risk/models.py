@@ -1,7 +1,6 @@
-"""Models on disk, a folder of model.onnx, manifest.json and card.md each; and where they ship.
+"""Models on disk: folders of model.onnx, manifest.json and card.md. Needs no onnxruntime.
 
-The manifest is the contract: what the network is fed, what it gives, and whose verdicts it learnt.
-Nothing here needs onnxruntime.
+The manifest is the contract: input, output, and the checker whose verdicts the network learnt.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ Cells = tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, l
 
 
 class ModelError(ValueError):
-    """A model is there and cannot be used; the message has its folder and what is wrong."""
+    """A model exists and cannot be used; the message has its folder and what is wrong."""
 
 
 class _Part(BaseModel):
-    # Keys beyond the contract are let pass: all of its own are required, so none can be mistyped.
+    # Further keys are allowed: all keys of the contract are required, so none can be mistyped.
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
 
@@ -94,13 +93,7 @@ class Manifest(_Part):
 
 @dataclass(frozen=True)
 class Model:
-    """A model whose manifest and checksum hold.
-
-    Attributes:
-        folder: where it is, for messages.
-        manifest: what it says of itself.
-        network: the bytes of model.onnx, those that the checksum was taken of.
-    """
+    """A validated model: its folder (for messages), manifest and the bytes of model.onnx."""
 
     folder: str
     manifest: Manifest
@@ -108,7 +101,7 @@ class Model:
 
 
 def model_folder() -> Traversable:
-    """Where the shipped models are: in the installed package, or in the checkout it runs from."""
+    """Where the shipped models are."""
     return shipped_folder("models")
 
 
@@ -124,14 +117,10 @@ def read_manifest(folder: Traversable) -> Manifest:
     """The manifest of a model.
 
     Raises:
-        ModelError: there is none, or it does not validate.
+        ModelError: it is missing or not valid.
     """
     try:
-        text = (folder / MANIFEST).read_bytes()
-    except OSError as fault:
-        raise ModelError(f"{folder}: no {MANIFEST} to read ({fault.strerror or fault})") from fault
-    try:
-        return Manifest.model_validate_json(text)
+        return Manifest.model_validate_json(_bytes(folder, MANIFEST))
     except ValidationError as fault:
         raise ModelError(f"{folder}/{MANIFEST}: {validation_faults(fault)}") from fault
 
@@ -140,14 +129,9 @@ def read_model(folder: Traversable) -> Model:
     """A model, its checksum verified.
 
     Raises:
-        ModelError: as `read_manifest`; or the network cannot be read, or is not the one that the
-            manifest was written for.
+        ModelError: as `read_manifest`; or the network is missing, or not that of the manifest.
     """
-    manifest = read_manifest(folder)
-    try:
-        network = (folder / NETWORK).read_bytes()
-    except OSError as fault:
-        raise ModelError(f"{folder}: no {NETWORK} to read ({fault.strerror or fault})") from fault
+    manifest, network = read_manifest(folder), _bytes(folder, NETWORK)
     found = hashlib.sha256(network).hexdigest()
     if found != manifest.sha256:
         raise ModelError(
@@ -157,13 +141,18 @@ def read_model(folder: Traversable) -> Model:
     return Model(str(folder), manifest, network)
 
 
-def find_model(model: str, checker: str, limits: str) -> Traversable | None:
-    """The folder that a configuration means, or None where there is no such model.
+def _bytes(folder: Traversable, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError as fault:
+        raise ModelError(f"{folder}: no {name} to read ({fault.strerror or fault})") from fault
 
-    Args:
-        model: 'auto' for the shipped model of the pair, the name of a shipped one, or a path.
-        checker: of the configuration.
-        limits: likewise.
+
+def find_model(model: str, checker: str, limits: str) -> Traversable | None:
+    """The folder of a model, or None where there is none.
+
+    `model` is 'auto' (the shipped model of checker and limits), the name of a shipped one, or a
+    path.
 
     Raises:
         ModelError: 'auto', and a shipped manifest is faulty or two are for this pair.
@@ -187,11 +176,7 @@ def find_model(model: str, checker: str, limits: str) -> Traversable | None:
 
 
 def configured_model(config: Config) -> Manifest | None:
-    """The manifest of the network that a configuration runs; None where it runs none.
-
-    Raises:
-        ModelError: the model is there and its manifest cannot be used.
-    """
+    """The manifest of a configuration's network; None where it has none. Errors as `find_model`."""
     heuristic = config.heuristic
     if not isinstance(heuristic, Network):
         return None
@@ -200,7 +185,7 @@ def configured_model(config: Config) -> Manifest | None:
 
 
 def require_model(config: Config) -> None:
-    """Make sure, before anything is driven, that the network of a configuration can be run.
+    """Make sure that the network of a configuration can be run.
 
     Raises:
         ModelError: there is no model for it, the model cannot be used, or onnxruntime is missing.

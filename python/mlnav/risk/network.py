@@ -1,7 +1,7 @@
 """The learned heuristic: a network that predicts the checker's verdicts, through ONNX Runtime.
 
-It may fail in any way without harm: the planner then does what the baseline does, and an event says
-why. Only a model that is there but is not what it says it is stops a run, before it starts.
+Any failure is harmless: the planner then works as the baseline, and an event says why. Only a model
+that exists but does not match its manifest stops a run, before it starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mlnav.risk.base import Pose, RiskMap
 from mlnav.risk.models import AUTO, Manifest, Model, ModelError, find_model, read_model
 
 SAME_RESOLUTION = 0.01
-"""Relative difference up to which a map's cells are taken for the network's."""
+"""Relative difference up to which a map has the network's resolution."""
 
 F32 = NDArray[np.float32]
 
@@ -51,11 +51,11 @@ class Window:
 def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
     """The network's window about a pose.
 
-    Its corner is a multiple of two output cells from a fixed point, so that it keeps its place
-    while the rover moves less, and the ground its phase in the network's cells. That point is the
-    map's corner where the map has the network's cells, which are then cut out as they are; else it
-    is the world's origin, and heights are interpolated at the cells' centres. Cells of less than
-    half the network's are averaged first, in whole blocks, so that each stands for all its ground.
+    Its corner lies a multiple of two output cells from a fixed point, so that it moves in steps and
+    the ground keeps its phase in the network's cells. Where the map has the network's resolution
+    that point is the map's corner, and cells are copied. Else it is the world's origin, and heights
+    are interpolated at the cells' centres; cells of less than half the network's are averaged in
+    whole blocks first.
     """
     ny, nx = manifest.input.cells
     align = 2 * manifest.ratio
@@ -77,24 +77,19 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
         for i, start, n in ((1, y0, ny), (0, x0, nx))
     )
     z = np.full((ny, nx), np.nan, np.float32)
-    rows, columns = local_map.shape
-    inside = (
-        slice(max(iy, 0), min(iy + ny, rows)),
-        slice(max(ix, 0), min(ix + nx, columns)),
+    rows, columns = iy + np.arange(ny), ix + np.arange(nx)
+    on_y, on_x = (
+        (at >= 0) & (at < n) for at, n in zip((rows, columns), local_map.shape, strict=True)
     )
-    part = local_map.z[inside]
-    if part.size:
-        z[
-            inside[0].start - iy : inside[0].stop - iy, inside[1].start - ix : inside[1].stop - ix
-        ] = part
+    z[np.ix_(on_y, on_x)] = local_map.z[np.ix_(rows[on_y], columns[on_x])]
     return Window(z, res, (x0 + ix * res, y0 + iy * res))
 
 
 def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
-    """Means of blocks x blocks cells, unknown where one of them is; what is left over is cut off.
+    """Means of blocks x blocks cells, unknown where one of them is; the remainder is cut off.
 
-    Blocks begin at whole multiples of their size from the world's origin, as far as the map's
-    cells do, so that the same ground is averaged alike in every cycle.
+    Blocks are aligned to the world's origin, so that the same ground is averaged alike in every
+    cycle.
     """
     res, origin = local_map.resolution_m, local_map.origin_m
     first = [-round(at / res) % blocks for at in origin]
@@ -110,10 +105,10 @@ def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
 
 
 def network_input(z: F32) -> F32 | None:
-    """(ny, nx) heights, NaN unknown, as the network takes them, (1, 2, ny, nx).
+    """The network's input (1, 2, ny, nx) of (ny, nx) heights, NaN unknown; None: all unknown.
 
-    Heights are above the mean of the known ones, 0 where unknown; the second channel is 1 where
-    known. Computed in float64, since maps may lie at any altitude. None where nothing is known.
+    Channels: height above the mean of the known ones, 0 where unknown; and 1 where known. Computed
+    in float64, since maps may lie at any altitude.
     """
     known = np.isfinite(z)
     if not known.any():
@@ -129,39 +124,34 @@ class NetworkRisk:
     name = "network"
 
     def __init__(self, settings: Network, config: Config) -> None:
-        """Load the model that `settings` means for the checker and limits.
+        """Load the model of the settings, checker and limits.
 
         Raises:
-            ModelError: it is there and cannot be used: no manifest, a faulty one, another checksum,
+            ModelError: it exists and cannot be used: no manifest, a faulty one, another checksum,
                 or a network that is not what the manifest says.
         """
         checker, limits = config.checker.name, config.limits.name
         self.inferences = 0
         self._events: list[str] = []
-        self._reported: set[str] = set()
         self._kept: tuple[Window, RiskMap] | None = None
         self._session: Any = None
         self._manifest: Manifest | None = None
         folder = find_model(settings.model, checker, limits)
         if folder is None:
-            meant = (
-                ""
-                if settings.model == AUTO
-                else f" {settings.model!r} (a shipped name or a folder)"
-            )
-            pair = f" for {checker}, {limits}" if settings.model == AUTO else ""
-            self._report_once(f"no model{meant}{pair}; planning as the baseline does")
+            which = f"{settings.model!r} (a shipped name or a folder)"
+            which = f"for {checker}, {limits}" if settings.model == AUTO else which
+            self._report(f"no model {which}; planning as the baseline does")
             return
         model = read_model(folder)
         labels = model.manifest.labels
         if (labels.checker, labels.limits) != (checker, limits):
-            self._report_once(
+            self._report(
                 f"model {model.manifest.name} learnt {labels.checker}, {labels.limits},"
                 f" not {checker}, {limits}; used as asked"
             )
         self._session = inference_session(model, settings.threads)
         if self._session is None:
-            self._report_once(
+            self._report(
                 "onnxruntime is not installed (extra 'onnx'); planning as the baseline does"
             )
             return
@@ -174,8 +164,10 @@ class NetworkRisk:
         window = window_of(local_map, pose, self._manifest)
         if self._kept is not None and window.same_as(self._kept[0]):
             return self._kept[1]
-        p = self._inferred(window)
-        if p is None:
+        try:
+            p = self._inferred(window)
+        except _NoInference as fault:
+            self._report(f"{fault}; planned as the baseline does")
             return None
         res = window.resolution_m
         inner = 0.5 * res * (self._manifest.ratio - 1)  # from an input cell's centre to an output's
@@ -196,38 +188,31 @@ class NetworkRisk:
         events, self._events = tuple(self._events), []
         return events
 
-    def _inferred(self, window: Window) -> F32 | None:
+    def _inferred(self, window: Window) -> F32:
         assert self._manifest is not None
         inputs, output = self._manifest.input, self._manifest.output
         ground = network_input(window.z)
         if ground is None:
-            self._report("nothing is known around the rover; planned as the baseline does")
-            return None
+            raise _NoInference("nothing is known around the rover")
         self.inferences += 1
         try:
             (result,) = self._session.run([output.name], {inputs.name: ground})
-        except Exception as fault:  # whatever a runtime raises, the rover plans on
-            self._report(f"inference failed ({_short(fault)}); planned as the baseline does")
-            return None
+        except Exception as fault:  # of any type: the rover plans on
+            raise _NoInference(f"inference failed ({_short(fault)})") from fault
         shape = (1, output.bins, *output.cells)
         if result.shape != shape:
-            self._report(
-                f"output of shape {result.shape}, not {shape}; planned as the baseline does"
-            )
-            return None
+            raise _NoInference(f"output of shape {result.shape}, not {shape}")
         if not np.isfinite(result).all():
-            self._report("output is not finite; planned as the baseline does")
-            return None
+            raise _NoInference("output is not finite")
         p: F32 = result[0]
         return p
 
     def _report(self, event: str) -> None:
         self._events.append(f"heuristic: {event}")
 
-    def _report_once(self, event: str) -> None:
-        if event not in self._reported:
-            self._reported.add(event)
-            self._report(event)
+
+class _NoInference(Exception):  # noqa: N818 - the run goes on
+    """Why there is no risk map in a cycle."""
 
 
 def _same_cells(resolution_m: float, manifest: Manifest) -> bool:
@@ -235,7 +220,7 @@ def _same_cells(resolution_m: float, manifest: Manifest) -> bool:
 
 
 def _first(position_m: float, resolution_m: float, cells: int, align: int) -> int:
-    """First of so many cells about a position from where cell 0 begins, a multiple of `align`."""
+    """First of `cells` cells about a position, a multiple of `align`."""
     first = math.floor(position_m / resolution_m) - cells // 2
     return (first + align // 2) // align * align
 

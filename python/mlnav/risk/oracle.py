@@ -1,7 +1,6 @@
 """The oracle: exact ACE as a risk map, 1 where the checker rejects and 0 where it passes.
 
-No rover could afford it. It shows what a perfect prediction would be worth, and where a heuristic
-is not what limits the planner.
+It is an upper bound on what a heuristic can gain, too expensive for a rover.
 """
 
 from __future__ import annotations
@@ -15,21 +14,20 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config, FixedBox, Oracle, Probabilistic
 from mlnav.core import HeightMap
-from mlnav.risk.base import Pose, RiskMap
+from mlnav.risk.base import Pose, RiskMap, SteadyHeuristic
 
 SAMPLED_RESOLUTION_M = 0.2
-"""Of checkers that know only one pose at a time."""
+"""Of checkers that judge pose by pose."""
 
 F32 = NDArray[np.float32]
 Cell = tuple[int, int]
 
 
-class OracleRisk:
+class OracleRisk(SteadyHeuristic):
     """The verdicts of a checker of its own.
 
-    `fixed_box` gives those of all cells of a map at once, which is as cheap as it gets. The others
-    are asked pose by pose on a grid that is fixed in the world, and what they said is kept until
-    the ground changes.
+    `fixed_box` gives those of all cells of a map at once. The others are asked pose by pose on a
+    grid that is fixed in the world; their verdicts are kept until the ground changes.
     """
 
     name = "oracle"
@@ -43,7 +41,6 @@ class OracleRisk:
         self._room = 0
         self._seen: HeightMap | None = None
         self._verdicts: dict[Cell, F32] = {}
-        self.inferences = 0
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """Verdicts within reach of the pose, a square; cells of the map, or of the fixed grid."""
@@ -59,10 +56,6 @@ class OracleRisk:
         if self._dense:
             return bins * map_cells
         return bins * (math.floor(2.0 * self._settings.reach_m / self._resolution_m) + 1) ** 2
-
-    def take_events(self) -> tuple[str, ...]:
-        """Nothing can go wrong."""
-        return ()
 
     def _by_map(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         wide = self._settings.reach_m + self._footprint_m(local_map)
@@ -90,7 +83,7 @@ class OracleRisk:
             for at in pose[:2]
         )
         cells = list(itertools.product(rows, columns))
-        # Where the map ends under the rover, what is said there is of this map alone.
+        # Where the footprint crosses the map's border, a verdict holds for this map alone.
         x_min, x_max, y_min, y_max = local_map.extent_m
         margin = self._footprint_m(local_map)
         whole_y = [y_min + margin <= row * res <= y_max - margin for row in rows]

@@ -14,7 +14,7 @@ from mlnav.sim.loop import (
     traverse,
 )
 from mlnav.sim.navigator import SimulatedNavigator
-from mlnav.sim.records import OUTCOMES, CycleRecord, TraverseResult, out_of_work
+from mlnav.sim.records import CycleRecord, TraverseResult, out_of_work
 from mlnav.sim.sensor import Sensor, TruthSensor
 from mlnav.sim.state import RoverState
 from mlnav.sim.world import (
@@ -26,7 +26,6 @@ from mlnav.sim.world import (
 )
 
 __all__ = [
-    "OUTCOMES",
     "CycleRecord",
     "Execution",
     "KinematicWorld",

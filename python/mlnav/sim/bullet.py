@@ -1,4 +1,4 @@
-"""A physics world: the rover drives on its wheels over rigid ground (PyBullet, extra `sim`)."""
+"""The physics world: the rover drives on its wheels over rigid ground (PyBullet, extra `sim`)."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _SINK_MAX_M = 0.005
 
 _STEERED_RAD = 0.01
 _JAMMED_S = 2.0
-"""Steering that takes this much longer than its rate allows is jammed."""
+"""Steering is jammed when it takes this much longer than its rate allows."""
 _REST_S = 0.25
 _REST_MAX_S = 5.0
 _STILL_M_S = 0.01
 
-_LOOK_S = 0.1
-"""Between looks at how the rover fares; the belly is looked at in every step of the physics."""
+_CHECK_S = 0.1
+"""Between checks of the rover; belly contact is checked in every step of the physics."""
 _TIPPED_RAD = math.radians(60.0)
 _BELOW_M = 0.05
-"""A wheel's or the body's middle this far below the surface has gone through it."""
-_STALL_WAY_M = 0.5
+"""A wheel's or the body's middle this far below the surface has fallen through it."""
+_STALL_COMMANDED_M = 0.5
 _STALL_SHARE = 0.1
-"""Stalled: wheels were driven for this way and turn, and the rover made less than this share."""
+"""Stalled: of this commanded distance the rover made less than this share."""
 
 _BIT = {name: 1 << bit for bit, name in enumerate(_core.REASONS)}
 _NO_GROUND = _BIT["unknown"] | _BIT["border"]
@@ -68,17 +68,15 @@ Row = dict[str, Any]
 
 
 class BulletWorld:
-    """Rigid-body physics. Open loop: what slips or bounces off its way is not put right.
+    """Rigid-body physics. Open loop: slip and bounces are not corrected.
 
     For each motion the wheels are steered, driven by counted turns and braked; between motions time
-    stands still. States are measured; they are judged as the core does, on the true map, and belly
-    contact counts as a lack of clearance. Where a motion ends the run, the physics stops at once:
-    the last state is the one that ended it.
-
-    Runs repeat bit for bit, in any process.
+    stands still. States are measured and judged by the core's rules, on the true map; belly contact
+    counts as a lack of clearance. Where a motion ends the run, the last state is the one that ended
+    it. Runs repeat bit for bit, in any process.
 
     Raises:
-        WorldError: pybullet is missing, or terrain or rover cannot be held.
+        WorldError: pybullet is missing, or cannot hold the terrain or rover.
     """
 
     def __init__(
@@ -102,7 +100,7 @@ class BulletWorld:
         return cls(terrain, judged_model(config, settings.limits), settings)
 
     def as_built(self) -> dict[str, float]:
-        """Its settings; what the engine says of itself and of the rover in it comes from there."""
+        """Its settings; those of engine and rover are read back from the engine."""
         rig = self._rig or self._new_rig()
         engine = {f"world.{key}": value for key, value in rig.as_built().items()}
         limits = numbers_of_struct("world.limits", self._model.limits)
@@ -111,16 +109,12 @@ class BulletWorld:
     def place(self, pose: Pose, *, origin_z_m: float | None = None) -> SettledStates:
         """Put the rover down, wheels straight, and let it settle: one state, safe or not.
 
-        Where it cannot stand at all, the state is the kinematic world's, unsafe.
-
-        Args:
-            pose: x, y [m], heading [rad].
-            origin_z_m: height to let the rover's origin down from, at most a few centimetres above
-                the ground; by default where the kinematic world says that it stands.
+        It is dropped with its origin at `origin_z_m`, by default just above where the kinematic
+        world settles it. Where that finds no settled state, its unsafe state is returned.
 
         Raises:
-            WorldError: outside the map or too near to its edge, on unknown ground, in the air or
-                in the ground.
+            WorldError: outside the map or too near its edge, on unknown ground, or `origin_z_m` is
+                below or more than a few centimetres above the settled height.
         """
         self.close()
         self._ground.check_start(pose)
@@ -154,7 +148,7 @@ class BulletWorld:
         """Drive a committed motion from where the rover stands.
 
         Raises:
-            WorldError: it does not stand there.
+            WorldError: no rover was placed, or it stands elsewhere.
         """
         rig = self._rig
         if rig is None:
@@ -172,20 +166,19 @@ class BulletWorld:
             ending = ended.outcome
         if ending == "physics_failed":
             self.close()
-        elif ending not in (None, "unsafe_state"):  # which is recorded where it is found
+        elif ending not in (None, "unsafe_state"):  # that state is recorded already
             log.add(self._judged(rig, log))
         self._stand = log.stand
         states = log.states
         faults = states.faults(-1) if ending is not None and len(states) else []
-        end = log.stand.pose
         unsafe = UnsafeState.of(states, self._model.limits)
         return Execution(
-            states, end, log.driven_m, log.counted, ending, tuple(faults), unsafe,
+            states, log.stand.pose, log.driven_m, log.counted, ending, tuple(faults), unsafe,
             states.unsafe_count,
         )  # fmt: skip
 
     def close(self) -> None:
-        """Let the physics go. The rover must be placed again to drive on."""
+        """Free the engine. The rover must be placed again to drive on."""
         if self._rig is not None:
             self._rig.close()
             self._rig = None
@@ -201,12 +194,12 @@ class BulletWorld:
         while rig.steering_left_rad(leg.angles_rad) > _STEERED_RAD:
             if steps_left <= 0:
                 raise _Ended("high_centred" if log.touching else "stalled")
-            steps_left -= self._step(rig, rig.steps_in(_LOOK_S), log)
+            steps_left -= self._step(rig, rig.steps_in(_CHECK_S), log)
             self._record(rig, log)
         log.phase = "turn" if math.isinf(leg.curvature_per_m) else "arc"
 
     def _roll(self, rig: Rig, leg: _Leg, log: _Log) -> None:
-        done, look = 0, rig.steps_in(_LOOK_S)
+        done, look = 0, rig.steps_in(_CHECK_S)
         for record in range(1, leg.records + 1):
             until = leg.steps * record // leg.records
             while done < until:
@@ -223,17 +216,17 @@ class BulletWorld:
             self._record(rig, log)
 
     def _rest(self, rig: Rig, log: _Log) -> None:
-        """Brake until the rover is still; what slides or tumbles on is followed for a while."""
+        """Brake until the rover is still; sliding or tumbling is followed for a while."""
         rig.brake()
         steps = self._step(rig, rig.steps_in(_REST_S), log)
         while log.stand.speed_m_s > _STILL_M_S and steps < rig.steps_in(_REST_MAX_S):
-            steps += self._step(rig, rig.steps_in(_LOOK_S), log)
+            steps += self._step(rig, rig.steps_in(_CHECK_S), log)
 
     def _step(self, rig: Rig, steps: int, log: _Log, ahead_m: float = 0.0) -> int:
-        """Let time go on, with a commanded way in every step, and look at what came of it.
+        """Simulate up to `steps`, each with a commanded distance, and check the rover.
 
         Returns:
-            The steps made: fewer than asked for when the belly touched and that is a limit.
+            The steps made: fewer than asked for where belly contact is a limit.
 
         Raises:
             _Ended: the run is over.
@@ -261,14 +254,14 @@ class BulletWorld:
             raise _Ended("unsafe_state")
 
     def _judged(self, rig: Rig, log: _Log) -> Row:
-        """What `_core.settle` tells about a pose, of the rover as it is."""
+        """The columns of `_core.settle` for the rover as measured."""
         stand, limits = log.stand, self._model.limits
         posture = stand.posture
         at = np.array([stand.pose], np.float64)
         attitude = np.array([[posture[k] for k in ("roll_rad", "pitch_rad", "origin_z_m")]])
         clearance_m = float(_core.clearance(self._grid, self._model, at, attitude)[0])
-        # What the ground is like can only be told where a rover settles on it: settling starts from
-        # the wheels' measured heights, so that it nearly always does where a rover stands.
+        # Relief and unknown ground come from settling, which starts from the wheels' measured
+        # heights so that it nearly always converges.
         heights = contact_heights(self._model.geometry, posture)
         steering = rig.steering_rad()
         settled = _core.settle(self._grid, self._model, at, heights, steering[None, :])
@@ -314,7 +307,7 @@ class _Ended(Exception):  # noqa: N818 - no error: a run's outcome
 
 
 class _Log:
-    """What comes of one motion."""
+    """States and odometry of one motion."""
 
     def __init__(self, stand: Stand, belly_n: float = 0.0) -> None:
         self.stand = stand
@@ -329,7 +322,7 @@ class _Log:
         self._rows: list[Row] = []
 
     def look(self, stand: Stand, belly_n: float, commanded_m: float) -> None:
-        """Note how the rover fares after a commanded way."""
+        """Note the rover's state after a commanded distance."""
         before = self._turned_rad
         self.stand = stand
         self.touching = belly_n > 0.0
@@ -339,7 +332,7 @@ class _Log:
         self._left_m += commanded_m * math.sin(along)
 
     def add(self, row: Row) -> None:
-        """A state, here and now."""
+        """Add a state at the current pose."""
         pose = self.stand.pose
         self.driven_m += math.dist(pose[:2], self._at[:2])
         self._at = pose
@@ -367,16 +360,16 @@ class _Log:
 
 
 class _Stall:
-    """Notices wheels that are driven while the rover makes no way, over motions however short."""
+    """Detects driven wheels without progress of the rover, across motions of any length."""
 
     def __init__(self) -> None:
         self._made_m = self._driven_m = 0.0
 
     def stalled(self, made_m: float, driven_m: float) -> bool:
-        """Whether the wheels' way led nowhere, up to these parts of it."""
+        """Whether the rover is stalled after these further distances."""
         self._made_m += made_m
         self._driven_m += driven_m
-        if self._driven_m < _STALL_WAY_M:
+        if self._driven_m < _STALL_COMMANDED_M:
             return False
         stalled = self._made_m < _STALL_SHARE * self._driven_m
         self._made_m = self._driven_m = 0.0
@@ -385,17 +378,17 @@ class _Stall:
 
 @dataclass(frozen=True, eq=False)
 class _Leg:
-    """A turn in place or an arc, as commanded to wheels.
+    """A turn in place or an arc, as commanded to the wheels.
 
     Attributes:
-        curvature_per_m: that wheels are steered for; infinite for a turn.
+        curvature_per_m: infinite for a turn.
         angles_rad: of the steered wheels, left positive.
         rates_rad_s: of all wheels, forward positive.
         steps: of the physics.
         records: states to record.
-        ahead_m: way in a step, backwards negative; 0 in a turn.
-        turned_m: turn in a step as the way of the farthest wheel, left positive.
-        reach_m: to that wheel.
+        ahead_m: distance in a step, backwards negative; 0 in a turn.
+        turned_m: turn in a step, as distance of the farthest wheel, left positive.
+        reach_m: distance to that wheel.
     """
 
     curvature_per_m: float
@@ -409,16 +402,16 @@ class _Leg:
 
     @property
     def uphill(self) -> float:
-        """Slope along the way for one of the body's forward axis: 1, backwards -1, in a turn 0."""
+        """Sign of the slope: 1 forwards, -1 backwards, 0 in a turn."""
         return math.copysign(1.0, self.ahead_m) if self.ahead_m else 0.0
 
     @property
     def swept_m(self) -> float:
-        """Of way and turn in a step together."""
+        """Distance and turn in a step together."""
         return math.hypot(self.ahead_m, self.turned_m)
 
     def made_m(self, before: Pose, after: Pose) -> float:
-        """Of a movement what is as commanded, to be held against `swept_m`."""
+        """The part of a movement that is as commanded, to compare with `swept_m`."""
         ahead_m, _, turned_rad = seen_from(before, after)
         made = ahead_m * self.ahead_m + turned_rad * self.reach_m * self.turned_m
         return made / self.swept_m
@@ -443,7 +436,7 @@ def _leg(
     model: _core.RoverModel,
     settings: Bullet,
 ) -> _Leg:
-    """A way in metres, or in radians where the curvature is infinite; negative: backwards."""
+    """A leg of `way` metres, or radians where the curvature is infinite; negative: backwards."""
     plan = model.wheel_plan()
     ahead, turned = (0.0, 1.0) if math.isinf(curvature_per_m) else (1.0, curvature_per_m)
     angles: list[float] = []

@@ -1,7 +1,7 @@
-"""Ground, engine and rover as PyBullet has them, for `BulletWorld`.
+"""Ground, engine and rover in PyBullet, for `BulletWorld`.
 
-The physics has its own frame: x and y from the middle of the map, z from the middle of its heights,
-so that nothing depends on where a map lies.
+The physics frame has its origin at the middle of the map and of its heights, so that nothing
+depends on the map's position.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ from mlnav.terrain import Terrain
 GRAVITY_M_S2 = 3.71
 """Of Mars."""
 MAX_NODES_EDGE = 1448
-"""Of a square heightfield; the library crashes between this and 1601."""
+"""Of a square heightfield; PyBullet crashes between this and 1601."""
 MAX_RESOLUTION_M = 1.0
-"""Of a map: on coarser facets a rover stands as on a plane."""
+"""Of a map; coarser facets are planes to a rover."""
 STEER_RAD_S = 0.3
 
 _STEER_TORQUE_NM = 2000.0
+_PLAIN_CONTACT = {"rollingFriction": 0.0, "spinningFriction": 0.0, "restitution": 0.0}
 _DAMPING_NMS = 30.0
-"""Of rockers and bogies of the default rover; goes with the mass."""
+"""Of rockers and bogies of the default rover; proportional to the mass."""
 _MARGIN_M = 10.0
-"""A rover that stands nearer than this to the edge of its patch gets a new one."""
+"""A standing rover gets a new patch nearer than this to the edge of the old one."""
 _RESERVE_M = 3.0
-"""One that drives or slides nearer than this likewise, at once."""
+"""A moving one likewise."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Stand:
         tilt_rad: of the body's up axis against the vertical.
         climb_rad: of the body's forward axis above the horizontal.
         above_m: least height of the wheels' and the body's middles above the surface.
-        speed_m_s: of the body's middle, and on top of it what the body's turning makes at its ends.
+        speed_m_s: of the body's middle, plus that of its ends by rotation.
     """
 
     pose: Pose
@@ -72,7 +73,7 @@ class Stand:
 
 
 class Ground:
-    """The map in the frame of the physics, unknown ground filled in, and what of it is laid out."""
+    """The map in the physics frame, unknown ground filled with the nearest height."""
 
     def __init__(self, terrain: Terrain, settings: Bullet) -> None:
         self._terrain = terrain
@@ -124,20 +125,20 @@ class Ground:
             raise WorldError(f"the start ({x:g}, {y:g}) is on unknown ground")
 
     def inner(self, x: float, y: float, z: float = 0.0) -> tuple[float, float, float]:
-        """A point of the world in the frame of the physics."""
+        """A point of the world in the physics frame."""
         return x - self._middle_m[0], y - self._middle_m[1], z - self._datum_m
 
     def outer(self, x: float, y: float, z: float) -> tuple[float, float, float]:
-        """A point of the physics in the world."""
+        """A point of the physics frame in the world."""
         return x + self._middle_m[0], y + self._middle_m[1], z + self._datum_m
 
     def to_edge_m(self, pose: Pose) -> float:
-        """From a pose to the outermost cell centres, where the ground ends."""
+        """Distance to the outermost cell centres, where the ground ends."""
         x, y, _ = self.inner(*pose[:2])
         return min(0.5 * self._width_m - abs(x), 0.5 * self._depth_m - abs(y))
 
     def above_m(self, points: F64) -> F64:
-        """Heights of (n, 3) points of the physics above the surface that it rolls on.
+        """Heights of (n, 3) points of the physics frame above the surface.
 
         Cells are two triangles, their common edge from (ix + 1, iy) to (ix, iy + 1).
         """
@@ -156,7 +157,7 @@ class Ground:
         return above
 
     def patch(self, pose: Pose) -> Patch:
-        """What to lay out for a rover at a pose: always of one shape."""
+        """The patch for a rover at a pose; all have the same shape."""
         x, y, _ = self.inner(*pose[:2])
         starts, middles, reach = [], [], []
         for at_m, n, nodes in zip((x, y), self.z.shape[::-1], self._nodes[::-1], strict=True):
@@ -174,12 +175,12 @@ class Ground:
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Ground to lay out, in the frame of the physics.
+    """The part of the ground that is in the engine, in the physics frame.
 
     Attributes:
         z: heights [m].
-        middle: x and y.
-        reach: x and y from and to which it goes, infinite where the map ends.
+        middle: x, y [m].
+        reach: (x_min, x_max, y_min, y_max) [m], infinite where the map ends.
     """
 
     z: NDArray[np.float32]
@@ -187,7 +188,7 @@ class Patch:
     reach: tuple[float, float, float, float]
 
     def to_edge_m(self, x: float, y: float) -> float:
-        """From a point to the nearest edge beyond which the map goes on."""
+        """Distance to the nearest edge beyond which the map continues."""
         x_min, x_max, y_min, y_max = self.reach
         return min(x - x_min, x_max - x, y - y_min, y_max - y)
 
@@ -196,11 +197,7 @@ class Patch:
 
 
 def import_pybullet() -> Any:
-    """Pybullet, without the banner that it prints past Python when it is first imported.
-
-    Raises:
-        ImportError: it is not there.
-    """
+    """Pybullet, without the banner that its C code prints on the first import."""
     if sys.modules.get("pybullet") is not None:
         return sys.modules["pybullet"]
     flush_c = ctypes.CDLL(None).fflush  # the banner may wait in C's buffer
@@ -220,11 +217,7 @@ def import_pybullet() -> Any:
 
 
 def load_library() -> Any:
-    """Pybullet.
-
-    Raises:
-        WorldError: it is not there.
-    """
+    """Pybullet; `WorldError` where it is missing."""
     try:
         return import_pybullet()
     except ImportError as fault:
@@ -234,7 +227,7 @@ def load_library() -> Any:
 
 
 class Engine:
-    """An engine of its own: the library's functions, called for this engine."""
+    """A physics engine: the library's functions, bound to one client."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
@@ -248,7 +241,7 @@ class Engine:
 
 
 class Rig:
-    """An engine with the rover and the ground about it."""
+    """An engine with the rover and the patch of ground about it."""
 
     def __init__(
         self,
@@ -302,18 +295,16 @@ class Rig:
             self._engine.changeDynamics(
                 *(self._rover, part),
                 lateralFriction=self._settings.friction,
-                rollingFriction=0.0,
-                spinningFriction=0.0,
-                restitution=0.0,
                 linearDamping=0.0,
                 angularDamping=0.0,
                 jointDamping=damping if part in self._joints else 0.0,
+                **_PLAIN_CONTACT,
             )
         for joint in self._joints:  # the library brakes every joint
             self._engine.setJointMotorControl2(self._rover, joint, self._velocity, force=0.0)
 
     def as_built(self) -> dict[str, float]:
-        """Settings read back from the engine, as far as it tells them."""
+        """Settings that can be read back from the engine."""
         engine = self._engine.getPhysicsEngineParameters()
         parts = range(-1, self._engine.getNumJoints(self._rover))
         dynamics = [self._engine.getDynamicsInfo(self._rover, part) for part in parts]
@@ -325,11 +316,11 @@ class Rig:
         }
 
     def steps_in(self, seconds: float) -> int:
-        """Steps of the physics in a time."""
+        """Steps in a time."""
         return max(1, round(seconds * self._settings.steps_per_s))
 
     def close(self) -> None:
-        """Let the engine go."""
+        """Free the engine."""
         self._engine.close()
 
     def put(self, pose: Pose, posture: Mapping[str, float]) -> None:
@@ -349,9 +340,9 @@ class Rig:
         self.brake()
 
     def follow(self, pose: Pose, *, standing: bool) -> None:
-        """Lay out new ground where the rover is near to the end of what there is.
+        """Load a new patch where the rover is near the edge of the old one.
 
-        Best while it stands; one that drives or slides on gets new ground in the last moment.
+        A standing rover gets it early, a moving one as late as possible.
         """
         x, y, _ = self._ground.inner(*pose[:2])
         margin_m = min(_MARGIN_M, 0.5 * self._ground.patch_half_m) if standing else _RESERVE_M
@@ -366,27 +357,24 @@ class Rig:
     def _first_patch(self, pose: Pose) -> Patch:
         engine = self._engine
         patch = self._ground.patch(pose)
-        # The library keeps the bounding box and mid-height that a heightfield is made with. It is
-        # made with the lowest and the highest ground of the map in two corners, which the frame has
-        # at equal distances from zero: so every patch fits in and has its middle there.
+        # The library keeps the bounding box and mid-height of the first heights. So the map's
+        # lowest and highest, equally far from zero, go into two corners: every patch fits in.
         first = patch.z.copy()
         first[0, 0], first[-1, -1] = self._ground.z.min(), self._ground.z.max()
         self._shape = self._lay(first)
-        # A visual of its own spares the library from making one of the ground, of twice the memory.
+        # A visual of its own, or the library makes one of the ground, with twice the memory.
         speck = engine.createVisualShape(self._sphere, radius=0.001)
         self._field = engine.createMultiBody(0.0, self._shape, speck, [*patch.middle, 0.0])
         engine.changeDynamics(
             *(self._field, -1),
             lateralFriction=1.0,  # the library multiplies frictions
-            rollingFriction=0.0,
-            spinningFriction=0.0,
-            restitution=0.0,
+            **_PLAIN_CONTACT,
         )
         self._lay(patch.z)
         return patch
 
     def _lay(self, z: NDArray[np.float32]) -> int:
-        """Make the heightfield of these heights, or give it these."""
+        """Create the heightfield, or replace its heights."""
         ny, nx = z.shape
         replaced = {} if self._shape is None else {"replaceHeightfieldIndex": self._shape}
         shape: int = self._engine.createCollisionShape(
@@ -437,11 +425,7 @@ class Rig:
         return max(abs(float(s[0]) - a) for s, a in zip(states, angles_rad, strict=True))
 
     def step(self, steps: int, *, stop_at_touch: bool = False) -> tuple[int, float]:
-        """Let time go on.
-
-        Returns:
-            The steps made, and the most force on the belly in a step [N].
-        """
+        """Simulate; gives the steps made and the largest force on the belly [N]."""
         step, contacts, rover = self._step, self._contacts, self._rover
         most_n = 0.0
         for done in range(1, steps + 1):
@@ -454,7 +438,7 @@ class Rig:
         return steps, most_n
 
     def stand(self) -> Stand | None:
-        """The rover as it is; None where the physics has no finite numbers any more."""
+        """The rover as measured; None where the physics gives numbers that are not finite."""
         engine, rover = self._engine, self._rover
         middle, quaternion = engine.getBasePositionAndOrientation(rover)
         joints = [state[0] for state in engine.getJointStates(rover, self._joints)]

@@ -34,16 +34,16 @@ FINE_MESH_M = 0.25
 
 MESH_LAYER = "source_mesh_spacing_m"
 
+F64 = NDArray[np.float64]
 Point = tuple[float, float]
 
 
 def default_endpoints(terrain: Terrain, config: Config) -> tuple[Point, Point]:
-    """The two points of the map's core, farthest apart, that suit as start and goal.
+    """The two points of the map's core that are farthest apart and suit as start and goal.
 
-    The core is the square of 28 m about the middle of the map (the shared real maps are
-    rover-scale there, short of a seam).
-    Candidates lie on a 0.5 m lattice; both ends must pass the configured checker at all of 8
-    headings, and be joined by lattice points that pass at some heading. Ties go to the first in
+    The core is the square of 28 m about the middle of the map (the shared real maps are rover-scale
+    there). Candidates lie on a 0.5 m lattice; both ends must pass the configured checker at all of
+    8 headings, and be connected by points that pass at some heading. Ties go to the first in
     row-major order, start before goal.
 
     Raises:
@@ -51,20 +51,11 @@ def default_endpoints(terrain: Terrain, config: Config) -> tuple[Point, Point]:
         TerrainError: cells are too coarse to drive on.
     """
     check_cells(terrain, config)
-    xs, ys = _lattice(terrain)
-    gx, gy = np.meshgrid(xs, ys)
-    headings = np.arange(HEADINGS) * (2.0 * math.pi / HEADINGS)
-    poses = np.column_stack(
-        [
-            np.repeat(gx.ravel(), HEADINGS),
-            np.repeat(gy.ravel(), HEADINGS),
-            np.tile(headings, gx.size),
-        ]
-    )
+    gx, gy = np.meshgrid(*_lattice(terrain, CORE_HALF_WIDTH_M))
     heights = HeightMap.of(terrain)
     checker = config.build_checker(heights.z.size)
     checker.set_map(heights.grid)
-    passed = (checker.reasons(poses) == 0).reshape((*gx.shape, HEADINGS))
+    passed = _passed(checker, gx, gy)
     joined, groups = ndimage.label(passed.any(axis=-1), structure=np.ones((3, 3)))
     ends = passed.all(axis=-1)
     best: tuple[float, Point, Point] | None = None
@@ -82,19 +73,27 @@ def default_endpoints(terrain: Terrain, config: Config) -> tuple[Point, Point]:
     return best[1], best[2]
 
 
-def _lattice(terrain: Terrain) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _lattice(terrain: Terrain, half_m: float) -> tuple[F64, F64]:
+    """Lattice lines x and y within `half_m` of the map's middle."""
+
+    def line(low: float, high: float) -> F64:
+        steps = int(min(0.5 * (high - low), half_m) / SPACING_M)
+        offsets = np.arange(-steps, steps + 1, dtype=np.float64)
+        return np.asarray(0.5 * (low + high) + SPACING_M * offsets, np.float64)
+
     x_min, x_max, y_min, y_max = terrain.extent_m
-    return _line(x_min, x_max, CORE_HALF_WIDTH_M), _line(y_min, y_max, CORE_HALF_WIDTH_M)
+    return line(x_min, x_max), line(y_min, y_max)
 
 
-def _line(low: float, high: float, half_m: float) -> NDArray[np.float64]:
-    """Lattice places within `half_m` of the middle of an interval."""
-    steps = int(min(0.5 * (high - low), half_m) / SPACING_M)
-    offsets = np.arange(-steps, steps + 1, dtype=np.float64)
-    return np.asarray(0.5 * (low + high) + SPACING_M * offsets, np.float64)
+def _passed(checker: _core.Checker, x: F64, y: F64) -> NDArray[np.bool_]:
+    """Whether points pass a checker, (*shape of x, 8): at each heading."""
+    headings = np.arange(HEADINGS) * (2.0 * math.pi / HEADINGS)
+    poses = np.stack(np.broadcast_arrays(x[..., None], y[..., None], headings), axis=-1)
+    safe: NDArray[np.bool_] = checker.reasons(poses.reshape(-1, 3)) == 0
+    return safe.reshape(poses.shape[:-1])
 
 
-def _farthest(points: NDArray[np.float64]) -> tuple[float, Point, Point] | None:
+def _farthest(points: F64) -> tuple[float, Point, Point] | None:
     """The pair of points farthest apart, of those on the convex outline in 64 directions."""
     if len(points) < 2:
         return None
@@ -113,70 +112,56 @@ def _farthest(points: NDArray[np.float64]) -> tuple[float, Point, Point] | None:
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """Lattice points of a map that a rover could stand on, and which of them hang together.
+    """Lattice points of a map that a rover could stand on, in connected groups.
 
     Attributes:
         x_m, y_m: lattice lines.
-        group: (ny, nx) number of the connected group of a point; 0 where no heading is safe, or
-            the point is not usable.
+        group: (ny, nx) number of a point's group; 0 where no heading is safe or the point is not
+            usable.
         extent_m: longer side of what is usable.
     """
 
-    x_m: NDArray[np.float64]
-    y_m: NDArray[np.float64]
+    x_m: F64
+    y_m: F64
     group: NDArray[np.int32]
     extent_m: float
 
     def joined(self, a: Point, b: Point) -> bool:
-        """Whether the lattice points next to two points are of one group."""
-        first, second = self._group(a), self._group(b)
-        return first == second != 0
-
-    def _group(self, point: Point) -> int:
-        ix = int(np.argmin(np.abs(self.x_m - point[0])))
-        iy = int(np.argmin(np.abs(self.y_m - point[1])))
-        return int(self.group[iy, ix])
+        """Whether the lattice points next to two points are in one group."""
+        first, second = (
+            self.group[np.argmin(np.abs(self.y_m - y)), np.argmin(np.abs(self.x_m - x))]
+            for x, y in (a, b)
+        )
+        return bool(first == second != 0)
 
 
 def screen(terrain: Terrain, config: Config, size_m: float | None = None) -> Screen:
-    """A cheap look at where a rover could get to, by settling alone; no checker is asked.
+    """A cheap reachability test by settling alone, to reject hopeless pairs of start and goal.
 
     On a 0.5 m lattice a point is passable where the settled rover keeps the configured limits at
-    any of 8 headings; passable points that touch, diagonals included, form groups. That neither
-    proves nor disproves a drive: ground between points and turns are not looked at. It keeps pairs
-    out that are hopeless from the start.
+    any of 8 headings; adjacent passable points, diagonals included, form groups. Ground between
+    points and turns are not checked, so a drive is neither proved nor disproved.
 
     Args:
-        terrain: the ground.
+        terrain: the ground. Cells whose source was coarse (layer `source_mesh_spacing_m`) are left
+            out.
         config: rover and limits, and zones.
-        size_m: side of the square about the map's middle to look at; all of it by default. Where
-            the map tells how fine its source was (`source_mesh_spacing_m`), coarse ground is left
-            out in any case.
+        size_m: side of the square about the map's middle; the whole map by default.
 
     Raises:
         SimError: nothing of the map is usable.
         TerrainError: cells are too coarse to drive on.
     """
     check_cells(terrain, config)
-    x_min, x_max, y_min, y_max = terrain.extent_m
-    half = math.inf if size_m is None else 0.5 * size_m
-    xs, ys = _line(x_min, x_max, half), _line(y_min, y_max, half)
+    xs, ys = _lattice(terrain, math.inf if size_m is None else 0.5 * size_m)
     gx, gy = np.meshgrid(xs, ys)
     usable = _usable(terrain, config, gx, gy)
     if not usable.any():
         raise SimError(f"terrain {terrain.name!r}: no known, rover-scale ground in its middle")
-    headings = np.arange(HEADINGS) * (2.0 * math.pi / HEADINGS)
-    poses = np.column_stack(
-        [
-            np.repeat(gx[usable], HEADINGS),
-            np.repeat(gy[usable], HEADINGS),
-            np.tile(headings, int(usable.sum())),
-        ]
-    )
     checker = _core.Checker.settle(config.rover_model())
     checker.set_map(HeightMap.of(terrain).grid)
     passable = np.zeros(gx.shape, np.bool_)
-    passable[usable] = (checker.reasons(poses) == 0).reshape(-1, HEADINGS).any(axis=-1)
+    passable[usable] = _passed(checker, gx[usable], gy[usable]).any(axis=-1)
     group, _ = ndimage.label(passable, structure=np.ones((3, 3)))
     extent = max(float(np.ptp(gx[usable])), float(np.ptp(gy[usable])))
     return Screen(xs, ys, group.astype(np.int32), extent)
@@ -195,11 +180,10 @@ def drawn_endpoints(
     lay: Lay | None = None,
     size_m: float | None = None,
 ) -> tuple[Terrain, Point, Point]:
-    """A random start and goal that are safe, far enough apart and not cut off from each other.
+    """A random start and goal that are safe, far enough apart and in one group of the screen.
 
-    Both are points of one group of the screen. At the heading from start to goal the rover settles
-    within limits at both, and the configured checker passes the start, for no run begins where it
-    does not.
+    At the heading from start to goal the rover settles within limits at both, and the configured
+    checker passes the start.
 
     Args:
         terrain: the ground.
@@ -207,9 +191,9 @@ def drawn_endpoints(
         rng: draws; the same state gives the same pair.
         screened: `screen` of the terrain.
         apart_m: least distance; by default 20 m, or 60 % of the usable extent if that is less.
-        lay: what is laid on the ground once start and goal are known (`with_rocks`); the pair must
-            then be safe and joined on that ground as well.
-        size_m: as for `screen`, of the ground with things laid on it.
+        lay: adds to the ground once start and goal are known (`with_rocks`); the pair must be safe
+            and connected on that ground as well.
+        size_m: as for `screen`, of that ground.
 
     Returns:
         The ground to drive on, start and goal.
@@ -267,9 +251,7 @@ def _safe_ends(terrain: Terrain, config: Config, start: Point, goal: Point) -> b
     return True
 
 
-def _usable(
-    terrain: Terrain, config: Config, gx: NDArray[np.float64], gy: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def _usable(terrain: Terrain, config: Config, gx: F64, gy: F64) -> NDArray[np.bool_]:
     usable = np.isfinite(terrain.height(gx, gy))
     ix, iy = (
         np.clip(np.floor((at - low) / terrain.resolution_m).astype(np.intp), 0, n - 1)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config
 from mlnav.core import WHEELS, HeightMap, reason_names
+from mlnav.io.records import plain
 from mlnav.linkage import STATE, linkage
 from mlnav.nav.motion import Pose
 from mlnav.sim.cells import check_cells
@@ -84,17 +85,8 @@ class Explanation:
         if self.wheels is not None:
             boxes = zip(WHEELS, self.wheels, strict=True)
             values["wheels"] = {name: asdict(box) for name, box in boxes}
-        plain: dict[str, Any] = _plain(values | {"bounds": bounds})
-        return plain
-
-
-def _plain(value: Any) -> Any:
-    """Lists, dictionaries and numbers alone, NaN as None."""
-    if isinstance(value, Mapping):
-        return {name: _plain(v) for name, v in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        record: dict[str, Any] = plain(values | {"bounds": bounds})
+        return record
 
 
 def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:

@@ -40,7 +40,7 @@ class TrueLocalization:
         pass
 
     def as_built(self) -> dict[str, float]:
-        """Nothing."""
+        """It has no settings."""
         return {}
 
     def update(self, before: RoverState, execution: Execution) -> RoverState:
@@ -49,7 +49,7 @@ class TrueLocalization:
 
 
 class OdometryLocalization:
-    """Adds up motions: those that images see, or those that wheel turns and a gyro count."""
+    """Odometry: motions seen in images, or by wheel turns and a gyro, with errors added."""
 
     def __init__(self, settings: Odometry, config: Config, rng: np.random.Generator) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class OdometryLocalization:
         settings = self._settings
         seen = seen_from(before.true_pose, execution.pose)
         forward, left, turned = execution.counted if settings.name == "wheel" else seen
-        # Random walks: variances add up with the way.
+        # Random walks: variances grow with the distance.
         way_m = math.hypot(forward, left)
         sigma_m = settings.distance_sigma * math.sqrt(way_m)
         sigma_rad = math.radians(settings.heading_sigma_deg) * math.sqrt(way_m + abs(turned))

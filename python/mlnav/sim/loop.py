@@ -1,17 +1,18 @@
-"""The traverse loop: plan, drive, settle, again, until the goal or another ending."""
+"""The traverse loop: sense, plan and drive in cycles, until the run ends."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from mlnav.config import Config, numbers_of
 from mlnav.nav import Cycle, Motion, Navigator, Pose
 from mlnav.parts import find
 from mlnav.sim.localization import make_localization
 from mlnav.sim.navigator import SimulatedNavigator
-from mlnav.sim.records import CycleRecord, TraverseResult
+from mlnav.sim.records import PARTS, CycleRecord, TraverseResult
 from mlnav.sim.state import RoverState
 from mlnav.sim.validated import ValidatedWorld
 from mlnav.sim.world import KinematicWorld, World
@@ -19,15 +20,15 @@ from mlnav.terrain import Terrain
 
 Point = tuple[float, float]
 Observer = Callable[[CycleRecord, Navigator, Cycle], None]
-"""Called as soon as a cycle is over; until the next one, navigator and cycle hold what the decision
-was made from: local map, risk, candidates and their verdicts."""
+"""Called after each cycle. Until the next one, navigator and cycle hold what the decision was made
+from: local map, risk, candidates and their verdicts."""
 
 MAX_HEADING_RAD = 1e6
-"""Beyond this a heading has lost its digits; the core's limit."""
+"""The core's limit: a larger heading has too few digits."""
 
 
 class SimError(ValueError):
-    """A run cannot begin: start, goal or heading are unusable. The message says why."""
+    """A run cannot begin: its start, goal or heading is unusable."""
 
 
 def traverse(
@@ -46,15 +47,14 @@ def traverse(
 
     Args:
         terrain: the true ground.
-        config: rover, planner, limits of the run.
+        config: of the run.
         start: (x, y) [m]; the terrain's own by default.
         goal: likewise.
-        seed: of everything random in the run: noise of sensor and localization; recorded in the
-            result.
+        seed: of the noise of sensor and localization.
         heading_rad: at the start; towards the goal by default.
         observers: called at the end of each cycle.
-        navigator: what plans, made anew; by default of the configuration.
-        world: where to drive; what the configuration names by default.
+        navigator: a new one; the configuration's by default.
+        world: the configuration's by default.
 
     Returns:
         The result. Ctrl-C ends the run as `interrupted` instead of raising.
@@ -70,7 +70,7 @@ def traverse(
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
     navigator = navigator or SimulatedNavigator(terrain, config, seed)
-    run = _Run(terrain, config, seed, pose, goal_point, list(observers))
+    run = _Run(terrain, config, seed, pose, goal_point, tuple(observers))
     ground = world or make_world(terrain, config)
     run.built = {
         **navigator.as_built(),
@@ -88,9 +88,9 @@ def traverse(
 def lost_run(
     terrain: Terrain, config: Config, start: Point, goal: Point, seed: int, outcome: str
 ) -> TraverseResult:
-    """The result of a run of which nothing is left but how it ended."""
+    """The result of a run whose records are lost; only its outcome is known."""
     pose = start_pose(terrain, start, goal, None)
-    return _Run(terrain, config, seed, pose, goal, []).result(outcome)
+    return _Run(terrain, config, seed, pose, goal).result(outcome)
 
 
 def one_cycle(
@@ -101,11 +101,10 @@ def one_cycle(
     *,
     heading_rad: float | None = None,
 ) -> tuple[Navigator, Cycle, Pose, Point]:
-    """A single planning cycle, for looking at: navigator, cycle, pose and goal.
+    """A single planning cycle, for inspection: navigator, cycle, pose and goal.
 
     Raises:
-        SimError: as `traverse`.
-        ConfigError, ModelError, TerrainError: likewise.
+        SimError, ConfigError, ModelError, TerrainError: as `traverse`.
     """
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
@@ -133,7 +132,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
-    """The point, if a rover's centre can be there at all.
+    """The point, if the map has known ground there.
 
     Raises:
         SimError: missing, not finite, off the map, or over unknown ground.
@@ -172,47 +171,41 @@ def start_pose(
     return x, y, heading_rad
 
 
+@dataclass(eq=False)
 class _Run:
     """State of one traverse, kept outside the loop so that an interrupt loses nothing."""
 
-    def __init__(
-        self,
-        terrain: Terrain,
-        config: Config,
-        seed: int,
-        pose: Pose,
-        goal: Point,
-        observers: list[Observer],
-    ) -> None:
-        self._terrain = terrain
-        self._config = config
-        self._seed = seed
-        self._start = pose
-        self._state = RoverState(pose, {}, pose)
-        self.built: dict[str, float] = {}
-        self.localization = make_localization(config, seed)
-        self._goal = goal
-        self._observers = observers
-        self._cycles: list[CycleRecord] = []
-        self._driven_m = 0.0
-        self._steered_per_m = 0.0
-        self._faults: tuple[str, ...] = ()
-        self._begin = time.perf_counter()
+    terrain: Terrain
+    config: Config
+    seed: int
+    start: Pose
+    goal: Point
+    observers: tuple[Observer, ...] = ()
+    built: dict[str, float] = field(default_factory=dict)
+    cycles: list[CycleRecord] = field(default_factory=list)
+    driven_m: float = 0.0
+    steered_per_m: float = 0.0
+    faults: tuple[str, ...] = ()
+    begin: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        self.state = RoverState(self.start, {}, self.start)
+        self.localization = make_localization(self.config, self.seed)
 
     def drive(self, navigator: SimulatedNavigator, world: World) -> str:
-        """Cycle until the run ends; the name of its ending."""
-        limits = self._config.traverse
-        placed = world.place(self._start)
+        """Cycle until the run ends; gives its outcome."""
+        limits = self.config.traverse
+        placed = world.place(self.start)
         if placed.first_unsafe() is not None:
-            self._faults = tuple(placed.faults(0))
+            self.faults = tuple(placed.faults(0))
             return "start_unsafe"
-        self._state = RoverState.at(placed, 0)
+        self.state = RoverState.at(placed, 0)
         straight_m = self._distance_to_goal()
         waiting = 0
         while self._distance_to_goal() > limits.goal_tolerance_m:
-            if len(self._cycles) >= limits.max_cycles:
+            if len(self.cycles) >= limits.max_cycles:
                 return "timeout"
-            if self._driven_m > limits.max_driven_factor * straight_m:
+            if self.driven_m > limits.max_driven_factor * straight_m:
                 return "distance_limit"
             record = self._cycle(navigator, world)
             if record.outcome == "goal_reached":
@@ -224,41 +217,35 @@ class _Run:
             waiting = waiting + 1 if record.outcome == "budget_exhausted" else 0
             if waiting >= limits.stuck_cycles:
                 return "stuck"
-        missed_by_m = math.dist(self._goal, self._state.true_pose[:2])
+        missed_by_m = math.dist(self.goal, self.state.true_pose[:2])
         return "goal_reached" if missed_by_m <= limits.goal_miss_m else "goal_missed"
 
     def result(self, outcome: str) -> TraverseResult:
-        config = self._config
+        config = self.config
         return TraverseResult(
             outcome=outcome,
-            terrain=self._terrain.name,
-            terrain_sha256=self._terrain.sha256,
-            planner=config.planner.name,
-            checker=config.checker.name,
-            limits=config.limits.name,
-            heuristic=config.heuristic.name,
-            world=config.world.name,
-            sensor=config.sensor.name,
-            localization=config.localization.name,
-            seed=self._seed,
-            start=self._start,
-            goal=self._goal,
-            end=self._state.true_pose,
-            estimated_end=self._state.estimated_pose,
-            driven_m=self._driven_m,
-            cycles=tuple(self._cycles),
-            faults=self._faults,
+            terrain=self.terrain.name,
+            terrain_sha256=self.terrain.sha256,
+            **{part: getattr(config, part).name for part in PARTS},
+            seed=self.seed,
+            start=self.start,
+            goal=self.goal,
+            end=self.state.true_pose,
+            estimated_end=self.state.estimated_pose,
+            driven_m=self.driven_m,
+            cycles=tuple(self.cycles),
+            faults=self.faults,
             built=self.built,
-            wall_s=time.perf_counter() - self._begin,
+            wall_s=time.perf_counter() - self.begin,
         )
 
     def _distance_to_goal(self) -> float:
         """Estimated."""
-        return math.dist(self._goal, self._state.estimated_pose[:2])
+        return math.dist(self.goal, self.state.estimated_pose[:2])
 
     def _cycle(self, navigator: SimulatedNavigator, world: World) -> CycleRecord:
-        state = self._state
-        cycle = navigator.cycle(state, self._goal, self._steered_per_m)
+        state = self.state
+        cycle = navigator.cycle(state, self.goal, self.steered_per_m)
         plan = cycle.result
         execution = None
         timing = dict(cycle.timing_s)
@@ -267,15 +254,15 @@ class _Run:
             end = plan.commit_end if state.exact else None
             motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m, end)
             execution = world.execute(state.true_pose, motion)
-            self._steered_per_m = motion.steered_after_per_m
+            self.steered_per_m = motion.steered_after_per_m
             timing["drive"] = time.perf_counter() - begin
-        record = CycleRecord.of(len(self._cycles), state, cycle, execution, self._driven_m, timing)
+        record = CycleRecord.of(len(self.cycles), state, cycle, execution, self.driven_m, timing)
         # From here on the cycle has happened, whatever interrupts what follows.
         if execution is not None:
-            self._state = self.localization.update(state, execution)
-        self._driven_m = record.driven_m
-        self._faults = record.faults or record.start_faults
-        self._cycles.append(record)
-        for observer in self._observers:
+            self.state = self.localization.update(state, execution)
+        self.driven_m = record.driven_m
+        self.faults = record.faults or record.start_faults
+        self.cycles.append(record)
+        for observer in self.observers:
             observer(record, navigator.navigator, cycle)
         return record

@@ -1,9 +1,10 @@
-"""What a traverse was like: one record a cycle, one result a run."""
+"""Records of a traverse: one per cycle, and one result per run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -36,22 +37,12 @@ OUTCOMES = {
     "interrupted": "stopped from outside; records are complete up to here",
 }
 
-UNSAFE_OUTCOMES = (
-    "unsafe_state",
-    "tipped_over",
-    "high_centred",
-    "fell_through",
-    "physics_failed",
-)
-"""Endings of a rover beyond its limits, or one that the physics lost: it was not shown safe."""
+UNSAFE_OUTCOMES = ("unsafe_state", "tipped_over", "high_centred", "fell_through", "physics_failed")
+"""The rover ended beyond its limits, or the physics failed, so that it was not shown safe."""
 
 
 def was_unsafe(run: Mapping[str, Any]) -> bool:
-    """Whether a run ended unsafe, or was beyond its limits on the way and went on.
-
-    Args:
-        run: `outcome` and, where recorded, `unsafe_states` of a run.
-    """
+    """Whether a run (`outcome`, `unsafe_states` if recorded) was ever beyond its limits."""
     return run["outcome"] in UNSAFE_OUTCOMES or bool(run.get("unsafe_states"))
 
 
@@ -60,11 +51,11 @@ MODELLED_S_PER_EVALUATION = 0.010
 
 
 OUT_OF_WORK = 0.05
-"""Share of the cycles that asked a heuristic: more of them without a map are reported."""
+"""A heuristic without a map in more than this share of the cycles that asked it is reported."""
 
 
 def out_of_work(asked: int, missing: int) -> str | None:
-    """What to say of a heuristic that had no map where it was asked; None: nothing."""
+    """A warning about a heuristic that often had no map when asked, or None."""
     if missing <= OUT_OF_WORK * asked:
         return None
     return f"the heuristic had no map in {missing} of {asked} cycles that asked for one"
@@ -94,23 +85,23 @@ class CycleRecord:
     chosen_rank: int
     path_cost: float
     risk_requested: bool
-    """The heuristic was asked on the way, the cheapest path having failed."""
+    """The heuristic was asked during the search, after the cheapest path failed."""
     risk_used: bool
-    """A risk map entered the costs, from the start or on the way."""
+    """A risk map entered the costs."""
     risk_asked: bool
-    """The heuristic was asked for a map, up front or on the way."""
+    """The heuristic was asked for a map, up front or during the search."""
     risk_missing: bool
-    """And had none that could be used: the cycle was planned as the baseline does."""
+    """It was asked and had no usable map: the cycle was planned as the baseline does."""
     evaluations_before_risk: int
-    """ACE evaluations made when the heuristic was asked."""
+    """ACE evaluations made before the heuristic was asked."""
     inferences: int
-    """Risk maps computed in this cycle; one that still held from an earlier cycle is none."""
+    """Risk maps computed in this cycle; reused ones do not count."""
     rejects: Mapping[str, int]
     end: Pose
     driven_m: float
-    """In all, up to the end of this cycle."""
+    """Since the start of the run, at the end of this cycle."""
     settled: Mapping[str, float | None] | None
-    """The rover at rest where this cycle's motion ended; None without a motion."""
+    """Settled state at the end of the motion; None without a motion."""
     tilt_max_rad: float | None
     clearance_min_m: float | None
     """Worst along the motion."""
@@ -119,20 +110,20 @@ class CycleRecord:
     faults: tuple[str, ...]
     """Why; empty when the rover is safe and can go on."""
     unsafe: UnsafeState | None
-    """Where the rover was first beyond its limits in this motion."""
+    """First stretch beyond the limits in this motion."""
     unsafe_states: int
     """Judged states beyond the limits in this motion."""
     events: tuple[str, ...]
-    """What did not go as configured, in words; the run went on."""
+    """Deviations from the configuration that did not stop the run, in words."""
     timing_s: Mapping[str, float]
     estimated_pose: Pose
     """Where the cycle was planned from; `pose` is the truth."""
     estimated_z_error_m: float
     """The estimated height less the true one."""
     path: np.ndarray[Any, np.dtype[np.float64]] = field(repr=False)
-    """(n, 3) poses of the chosen path, in the estimated frame; for pictures, not recorded."""
+    """(n, 3) poses of the chosen path, in the estimated frame; for plots, not recorded."""
     states: SettledStates = field(repr=False)
-    """The rover along the way it drove in this cycle; likewise."""
+    """The rover along the motion; likewise."""
 
     @classmethod
     def of(
@@ -144,16 +135,7 @@ class CycleRecord:
         driven_m: float,
         timing_s: Mapping[str, float],
     ) -> Self:
-        """The record of a cycle.
-
-        Args:
-            number: of the cycle.
-            state: of the rover as it began.
-            cycle: what was seen and decided.
-            execution: how the motion went; None: there was none.
-            driven_m: before this cycle.
-            timing_s: wall time by stage.
-        """
+        """The record of a cycle that began at `state` after `driven_m`; None: it made no motion."""
         plan = cycle.result
         done = Execution.none(state.true_pose) if execution is None else execution
         states, unsafe = done.states, done.unsafe
@@ -164,9 +146,7 @@ class CycleRecord:
             pose=state.true_pose,
             start_faults=tuple(reason_names(plan.start_reasons)),
             **{name: getattr(plan, name) for name in _OF_THE_PLAN},
-            risk_asked=cycle.risk_asked,
-            risk_missing=cycle.risk_missing,
-            inferences=cycle.inferences,
+            **{name: getattr(cycle, name) for name in _OF_THE_CYCLE},
             rejects={k: v for k, v in plan.rejects.items() if v},
             end=done.pose,
             driven_m=driven_m + done.driven_m,
@@ -177,7 +157,6 @@ class CycleRecord:
             faults=done.faults,
             unsafe=unsafe,
             unsafe_states=done.unsafe_states,
-            events=cycle.events,
             timing_s=dict(timing_s),
             estimated_pose=state.estimated_pose,
             estimated_z_error_m=state.estimated_z_error_m,
@@ -208,7 +187,7 @@ _OF_THE_PLAN = (
     "outcome", *_MOTION, "ace_evaluations", "ace_floor", "overthink", "paths_finite", "paths_tried",
     "work", "chosen_rank", "path_cost", "risk_requested", "risk_used", "evaluations_before_risk",
 )  # fmt: skip
-"""Fields that are the planner's own."""
+_OF_THE_CYCLE = ("risk_asked", "risk_missing", "inferences", "events")
 
 _NOT_PLAIN = (*_MOTION, "estimated_pose", "estimated_z_error_m", "path", "states")
 
@@ -225,6 +204,19 @@ def _extreme(reduce: Any, states: SettledStates, column: str) -> float | None:
     values = states.columns.get(column, np.empty(0))
     finite = values[np.isfinite(values)]
     return float(reduce(finite)) if finite.size else None
+
+
+PARTS = ("planner", "checker", "limits", "heuristic", "world", "sensor", "localization")
+_IDENTITY = ("outcome", "success", "terrain", "terrain_sha256", *PARTS, "seed")
+_SUMMED = ("risk_requested", "risk_used", "risk_asked", "risk_missing", "inferences")
+
+
+def _summed(cycles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Sums by key."""
+    total: Counter[str] = Counter()
+    for numbers in cycles:
+        total.update(numbers)
+    return dict(total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,27 +283,11 @@ class TraverseResult:
         evaluations = [c.ace_evaluations for c in self.cycles]
         total = sum(evaluations)
         overthinks = sum(c.overthink for c in self.cycles)
-        rejects: dict[str, int] = {}
-        for cycle in self.cycles:
-            for reason, count in cycle.rejects.items():
-                if count:
-                    rejects[reason] = rejects.get(reason, 0) + count
         found = [c for c in self.cycles if c.outcome == "path"]
         events = [event for cycle in self.cycles for event in cycle.events]
         n = len(self.cycles)
         summary: dict[str, Any] = {
-            "outcome": self.outcome,
-            "success": self.success,
-            "terrain": self.terrain,
-            "terrain_sha256": self.terrain_sha256,
-            "planner": self.planner,
-            "checker": self.checker,
-            "limits": self.limits,
-            "heuristic": self.heuristic,
-            "world": self.world,
-            "sensor": self.sensor,
-            "localization": self.localization,
-            "seed": self.seed,
+            **{name: getattr(self, name) for name in _IDENTITY},
             "start": list(self.start),
             "goal": list(self.goal),
             "end": list(self.end),
@@ -331,12 +307,8 @@ class TraverseResult:
             "ace_floor_per_cycle": sum(c.ace_floor for c in found) / len(found) if found else None,
             "overthinks": overthinks,
             "overthink_rate": overthinks / n if n else None,
-            "risk_requested": sum(c.risk_requested for c in self.cycles),
-            "risk_used": sum(c.risk_used for c in self.cycles),
-            "risk_asked": sum(c.risk_asked for c in self.cycles),
-            "risk_missing": sum(c.risk_missing for c in self.cycles),
-            "inferences": sum(c.inferences for c in self.cycles),
-            "rejects": rejects,
+            **{name: sum(getattr(c, name) for c in self.cycles) for name in _SUMMED},
+            "rejects": _summed(c.rejects for c in self.cycles),
             "faults": list(self.faults),
             "unsafe_state": None if self.unsafe is None else self.unsafe.as_dict(),
             "unsafe_states": self.unsafe_states,
@@ -349,10 +321,7 @@ class TraverseResult:
             ),
         }
         if timing:
-            stages: dict[str, float] = {}
-            for cycle in self.cycles:
-                for stage, seconds in cycle.timing_s.items():
-                    stages[stage] = stages.get(stage, 0.0) + seconds
+            stages = _summed(c.timing_s for c in self.cycles)
             summary["timing"] = {
                 "wall_s": self.wall_s,
                 "stage_s": stages,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 F64 = NDArray[np.float64]
 
@@ -13,8 +14,7 @@ class RollingMap:
 
     Cell (iy, ix) of the lattice, any whole numbers, is centred on the anchor + resolution x
     (ix, iy) and owns the half-open square about that point. The window moves by whole cells, so
-    nothing is ever resampled: what stays in it stays as it is, to the bit, and what leaves it is
-    forgotten.
+    nothing is resampled; cells that leave it are forgotten.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class RollingMap:
 
     def move(self, first: tuple[int, int]) -> None:
         """Put the window's first cell at (iy, ix) of the lattice."""
-        shift = [new - old for new, old in zip(first, self._first, strict=True)]
+        shift = [old - new for new, old in zip(first, self._first, strict=True)]
         if any(shift):
-            self._sums = _shifted(self._sums, *shift)
-            self._counts = _shifted(self._counts, *shift)
+            self._sums = ndimage.shift(self._sums, shift, order=0)
+            self._counts = ndimage.shift(self._counts, shift, order=0)
         self._first = first
 
     def add(self, x: F64, y: F64, z: F64) -> None:
-        """Take in points, (n,) each [m], finite; those beyond the window are ignored."""
+        """Add finite points, (n,) each [m]; those beyond the window are ignored."""
         ny, nx = self._sums.shape
         ix = self._window_index(x, 1)
         iy = self._window_index(y, 0)
@@ -71,21 +71,3 @@ class RollingMap:
         cells = np.floor((at - self._anchor_m[1 - axis]) / self.resolution_m + 0.5)
         cells -= self._first[axis]
         return cells
-
-
-def _shifted(values: F64, down: int, right: int) -> F64:
-    """`values` as a window sees them that has moved so many cells; zeros where nothing was."""
-    out = np.zeros_like(values)
-    (to_y, from_y), (to_x, from_x) = (
-        _overlap(shift, n) for shift, n in zip((down, right), values.shape, strict=True)
-    )
-    out[to_y, to_x] = values[from_y, from_x]
-    return out
-
-
-def _overlap(shift: int, n: int) -> tuple[slice, slice]:
-    """Where a row of n cells that moved by `shift` has values, and where it had them before."""
-    kept = max(0, n - abs(shift))
-    start = min(max(shift, 0), n)
-    back = min(max(-shift, 0), n)
-    return slice(back, back + kept), slice(start, start + kept)

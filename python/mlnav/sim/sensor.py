@@ -1,4 +1,4 @@
-"""Sensors: what of the world the planner gets to see."""
+"""Sensors: the local maps that the planner sees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mlnav.terrain import Terrain
 
 
 class Sensor(Protocol):
-    """Turns the ground around a pose into the planner's local map."""
+    """Makes the planner's local map of the ground around the rover."""
 
     @property
     def max_cells(self) -> int:
@@ -45,9 +45,9 @@ def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:
 class TruthSensor:
     """The true heights in a square window around the rover.
 
-    The window is cut on whole cells, so nothing is resampled, and its corner lies on a multiple of
-    `align_cells`: coarse cells that a planner builds of so many fine ones cover the same ground in
-    every cycle. At the border of the terrain the window is smaller.
+    The window is cut on whole cells, without resampling. Its corner lies on a multiple of
+    `align_cells`, so that a planner's coarse cells cover the same ground in every cycle. At the
+    border of the terrain the window is smaller.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class TruthSensor:
         """
         if state.exact:
             return self.window(state.true_pose)
-        # The same lattice about the estimated pose; heights are those where its cells truly are.
+        # The same lattice about the estimated pose, with the heights at its true place.
         frame = self.window(state.estimated_pose)
         (ny, nx), (x0, y0), res = frame.shape, frame.origin_m, frame.resolution_m
         x, y = np.meshgrid(x0 + res * np.arange(nx), y0 + res * np.arange(ny))

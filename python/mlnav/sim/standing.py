@@ -1,4 +1,4 @@
-"""Where a rover may stand: verdicts at every cell of a map."""
+"""The checker's verdicts at every cell of a map."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Standing:
     """Verdicts over all cells and heading bins of a terrain.
 
     Attributes:
-        share: (ny, nx) float32 share of headings that pass; NaN where none can be decided (unknown
-            ground or the map's border at every heading).
-        rejects: share of the poses that can be decided which fail, by reason.
+        share: (ny, nx) float32 share of headings that pass; NaN where all are undecided (unknown
+            ground or the map's border).
+        rejects: share of the decided poses that fail, by reason.
         poses: number of poses evaluated.
     """
 

@@ -1,4 +1,4 @@
-"""Where the rover is, and where it is estimated to be."""
+"""The rover's true and estimated state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RoverState:
     Attributes:
         true_pose: x, y [m], heading [rad].
         settled: its true attitude and suspension: numbers of `STATE_COLUMNS`.
-        estimated_pose: of the localization: the frame that the rover maps and plans in.
+        estimated_pose: by the localization; the rover maps and plans in its frame.
         estimated_z_error_m: the estimated height less the true one.
     """
 

@@ -1,9 +1,9 @@
-"""Stereo cameras on the mast: what they see from where the rover stands, and a map made of it.
+"""Stereo cameras on the mast, and the map made of their points.
 
-Frames: the world's and the rover's are those of `mlnav.linkage`; the camera's is x along its axis,
-y left, z up in the picture. Rays are cast on one lattice of azimuths and elevations of the levelled
-world, for all views together; a view keeps those within its frustum. At a given azimuth a frustum
-is an interval of slopes, and so is what the rover's own body hides, which makes both cheap.
+World and rover frames are those of `mlnav.linkage`; the camera's is x along its axis, y left, z up
+in the image. Rays are cast on one lattice of azimuths and elevations of the levelled world, for all
+views together; a view keeps those within its frustum. At a given azimuth a frustum is an interval
+of slopes, and so is what the rover's own body hides.
 """
 
 from __future__ import annotations
@@ -26,22 +26,19 @@ from mlnav.terrain import Terrain
 F64 = NDArray[np.float64]
 
 DECK_ABOVE_PAN_M = 0.5
-"""Height of the rover's body: its deck hides the ground behind it from the mast."""
+"""Height of the deck, which hides the ground behind it from the mast."""
 
 STEEPEST_DEG = 89.5
-"""Rays go no nearer to the vertical; there is only the rover itself."""
+"""Steepest ray; below it there is only the rover itself."""
 
 
 class StereoSensor:
-    """Views from the mast at every stop, averaged in the cells of a map that rolls along.
+    """Views from the mast at every stop, averaged in the cells of a rolling map.
 
-    The map's lattice is the terrain's own where the resolutions agree: the centre of the terrain's
-    first cell is a cell's centre. The window is a square of fixed size that need not lie on the
-    terrain: what is not there is as unknown as what was never seen. Its corner lies on a multiple
-    of the planner's coarse cells, as `TruthSensor` has it.
-
-    The map is in the frame of the estimated poses. Points stay where they were put, so an
-    error that grows between two views of a place blurs the map there.
+    The centre of the terrain's first cell is a cell's centre. The window is a square of fixed size,
+    beyond the terrain unknown; its corner lies on a multiple of the planner's coarse cells, as of
+    `TruthSensor`. The map is in the frame of the estimated poses: points keep their place, so a
+    growing error blurs the map.
     """
 
     def __init__(
@@ -55,7 +52,7 @@ class StereoSensor:
 
         self._align = config.planner.align_cells
         self._half_cells = max(1, round(settings.half_width_m / settings.resolution_m))
-        # Wherever its corner comes to lie, the window reaches as far to the other side.
+        # Wide enough to reach equally far to all sides, wherever the corner lies.
         side = (-(-2 * self._half_cells // self._align) + 1) * self._align
         self._shape = (side, side)
         self._map = RollingMap(settings.resolution_m, terrain.origin_m, self._shape)
@@ -85,12 +82,12 @@ class StereoSensor:
         return numbers_of("sensor", self._settings) | in_cells
 
     def sense(self, state: RoverState) -> HeightMap:
-        """Look around and give the map of all that was seen so far, about the estimated pose.
+        """Take the views, and give the map of all points so far, about the estimated pose.
 
-        Holes in it are filled by guess, in `HeightMap.guessed` alone.
+        Holes are filled in `HeightMap.guessed` only.
 
         Raises:
-            ConfigError: nothing at all is seen, and no known start is configured.
+            ConfigError: nothing is seen, and no known start is configured.
             CoreError: the cameras are below the ground.
         """
         iy, ix = self._map.cell(*state.estimated_pose[:2])
@@ -110,15 +107,11 @@ class StereoSensor:
         return HeightMap(z, self._settings.resolution_m, self._map.origin_m, guessed=guessed)
 
     def points(self, state: RoverState) -> tuple[F64, F64, F64]:
-        """Points x, y, z [m], (n,) each, of one look around, in the estimated frame.
-
-        Raises:
-            CoreError: the cameras are below the ground.
-        """
+        """Points x, y, z [m], (n,) each, of the views at one stop, in the estimated frame."""
         settings, (x, y, heading) = self._settings, state.true_pose
         heading = wrapped(heading)
         roll, pitch, origin_z = self._posture(state)
-        body = _rotation_z(heading) @ _rotation_x(roll) @ _rotation_y(-pitch)
+        body = _rotation("z", heading) @ _rotation("x", roll) @ _rotation("y", -pitch)
         mast = body @ self._mast_m
 
         seen, azimuth, elevation = self._looked_at(body, heading)
@@ -143,7 +136,7 @@ class StereoSensor:
         turned = state.estimated_pose[2] - heading
         column, row = np.divmod(hit, len(elevation))
         level = measured * np.cos(elevation)[row]
-        mast = _rotation_z(turned) @ mast
+        mast = _rotation("z", turned) @ mast
         return (
             state.estimated_pose[0] + mast[0] + level * np.cos(azimuth + turned)[column],
             state.estimated_pose[1] + mast[1] + level * np.sin(azimuth + turned)[column],
@@ -151,7 +144,7 @@ class StereoSensor:
         )
 
     def _looked_at(self, body: F64, heading: float) -> tuple[NDArray[np.bool_], F64, F64]:
-        """Rays in view and not hidden by the rover itself: a mask, its azimuths and elevations."""
+        """Mask of the rays in view and not hidden by the rover, its azimuths and elevations."""
         azimuth = heading + self._azimuths
         views = [_slopes_within(view @ body.T, azimuth) for view in self._views]
         shadows = [_slopes_within(shadow @ body.T, azimuth) for shadow in self._shadows]
@@ -178,10 +171,7 @@ class StereoSensor:
         return seen, azimuth[columns], self._elevations[up]
 
     def _posture(self, state: RoverState) -> tuple[float, float, float]:
-        """Roll and pitch [rad] and height of the origin [m] in truth.
-
-        A rover that has not settled is taken to stand level on the ground below its origin.
-        """
+        """True roll, pitch [rad] and height of the origin [m]; level where it has not settled."""
         roll, pitch, z = (state.settled.get(k) for k in ("roll_rad", "pitch_rad", "origin_z_m"))
         if roll is None or pitch is None or z is None:
             return 0.0, 0.0, self._terrain.height(state.true_pose[0], state.true_pose[1])
@@ -206,15 +196,14 @@ class StereoSensor:
         )
 
     def _corner(self, cell: int) -> int:
-        """First cell of the window about one: a multiple of `align`, as those of all windows."""
+        """First cell of the window about a cell: a multiple of `align`."""
         return (cell - self._half_cells) // self._align * self._align
 
 
 def _filled(z: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
-    """Heights with the mean of the known cells around in holes of up to 2 x `reach` cells across.
+    """Heights with holes of up to 2 x `reach` (>= 1) cells across filled by the mean around them.
 
-    `reach` is 1 or more. A hole is unknown ground where a square of one cell more has no room
-    (a closing): known ground does not grow outwards.
+    Holes are found by morphological closing, so known ground does not grow outwards.
     """
     side = 2 * reach + 1
     wide = np.pad(z, reach, constant_values=np.nan)  # unknown ground beyond the window, too
@@ -228,9 +217,9 @@ def _filled(z: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
 
 
 def _columns(settings: Stereo) -> F64:
-    """Azimuths of points all around [rad], from the heading: half a map cell apart where they end.
+    """Azimuths all around [rad], from the heading: half a map cell apart at the largest range.
 
-    That is what misses few cells: lines a whole cell apart cut many near a corner, between points.
+    A whole cell apart they would miss many cells near their corners.
     """
     step = max(math.radians(settings.pixel_deg), 0.5 * settings.resolution_m / settings.range_max_m)
     count = math.ceil(2.0 * math.pi / step)
@@ -238,7 +227,7 @@ def _columns(settings: Stereo) -> F64:
 
 
 def _rows(settings: Stereo) -> F64:
-    """Elevations of points [rad], ascending: half a map cell apart on level ground, or a pixel."""
+    """Elevations [rad], ascending: half a map cell apart on level ground, at least a pixel."""
     height, pixel = settings.mast_m[2], math.radians(settings.pixel_deg)
     steepest = math.radians(STEEPEST_DEG)
     rows, row = [], -steepest
@@ -250,34 +239,26 @@ def _rows(settings: Stereo) -> F64:
 
 
 def _frustum(settings: Stereo, azimuth_deg: float) -> F64:
-    """A view's cone as (4, 3) normals in the rover frame, inwards."""
+    """A view's cone as (4, 3) inward normals in the rover frame."""
     side, top = (math.tan(math.radians(a / 2)) for a in (settings.width_deg, settings.height_deg))
     camera: F64 = np.array([[side, -1.0, 0.0], [side, 1.0, 0.0], [top, 0.0, -1.0], [top, 0.0, 1.0]])
     pan, tilt = math.radians(azimuth_deg), math.radians(settings.elevation_deg)
-    return camera @ (_rotation_z(pan) @ _rotation_y(-tilt)).T
+    return camera @ (_rotation("z", pan) @ _rotation("y", -tilt)).T
 
 
 def _shadows(rover: Rover, mast_m: F64) -> list[F64]:
-    """What the rover's deck and its wheels hide from the mast: cones as `_frustum` has them.
+    """Cones, as of `_frustum`, that the rover hides from the mast.
 
     Two level rectangles stand for the rover: its deck, and one over all wheels at the height of
-    their tops, which hides the ground under the rover. One as high as the mast hides nothing.
+    their tops. One as high as the mast hides nothing.
     """
+    r, deck_z = rover.wheel_radius_m, rover.pan_height_m + DECK_ABOVE_PAN_M
     wheel_y = max(rover.front_y_m, rover.middle_y_m, rover.rear_y_m) + rover.wheel_width_m / 2
-    rectangles = (
-        (
-            (rover.pan_rear_x_m, rover.pan_front_x_m),
-            rover.pan_half_width_m,
-            rover.pan_height_m + DECK_ABOVE_PAN_M,
-        ),
-        (
-            (rover.rear_x_m - rover.wheel_radius_m, rover.front_x_m + rover.wheel_radius_m),
-            wheel_y,
-            2 * rover.wheel_radius_m,
-        ),
-    )
     shadows: list[F64] = []
-    for (rear, front), y, z in rectangles:
+    for rear, front, y, z in (
+        (rover.pan_rear_x_m, rover.pan_front_x_m, rover.pan_half_width_m, deck_z),
+        (rover.rear_x_m - r, rover.front_x_m + r, wheel_y, 2 * r),
+    ):
         if z < mast_m[2]:
             # Counter-clockwise from above: normals of the cone's sides come out outwards.
             corners = np.array([(rear, -y, z), (front, -y, z), (front, y, z), (rear, y, z)])
@@ -301,16 +282,10 @@ def _slopes_within(normals: F64, azimuth: F64) -> tuple[F64, F64]:
     return np.where(outside, np.inf, lo), np.where(outside, -np.inf, hi)
 
 
-def _rotation_x(angle: float) -> F64:
+def _rotation(axis: str, angle: float) -> F64:
+    """Rotation about x, y or z."""
+    turned: F64 = np.eye(3)
+    i, j = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}[axis]
     c, s = math.cos(angle), math.sin(angle)
-    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-
-
-def _rotation_y(angle: float) -> F64:
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-
-
-def _rotation_z(angle: float) -> F64:
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    turned[[i, i, j, j], [i, j, i, j]] = c, -s, s, c
+    return turned

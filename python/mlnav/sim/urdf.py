@@ -1,10 +1,8 @@
-"""The rover as a URDF for a physics engine or a viewer, made from the planner's own geometry.
+"""The rover as a URDF for a physics engine or a viewer, made from the planner's geometry.
 
-The default rover's ships as `sim/rover.urdf`.
-
-Every joint has the name of the link that it carries. Rockers and bogies turn about the right axis,
-so that their angles are nose up as the planner's; wheels turn about the left axis, so that positive
-is forward. At zero everything is as on level ground.
+The default rover's ships as `sim/rover.urdf`. A joint has the name of the link that it carries.
+Rockers and bogies turn about the right axis (nose up positive, as in the planner), wheels about the
+left axis (forward positive). At zero the rover stands on level ground.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from mlnav import _core
+from mlnav import _core, core
 from mlnav.sim.world import WorldError
 
 BODY = "body"
@@ -23,26 +21,16 @@ SIDES = ("left", "right")
 ROCKERS = ("rocker_left", "rocker_right")
 BOGIES = ("bogie_left", "bogie_right")
 STEERS = ("steer_front_left", "steer_rear_left", "steer_front_right", "steer_rear_right")
-WHEELS = (
-    "wheel_front_left",
-    "wheel_middle_left",
-    "wheel_rear_left",
-    "wheel_front_right",
-    "wheel_middle_right",
-    "wheel_rear_right",
-)
-"""In the planner's order."""
+WHEELS = tuple(f"wheel_{name}" for name in core.WHEELS)
 
 ROVER_MASS_KG = 1025.0
-_BODY_SHARE = 700.0 / ROVER_MASS_KG
-_ROCKER_SHARE = 45.0 / ROVER_MASS_KG
-_BOGIE_SHARE = 30.0 / ROVER_MASS_KG
-_STEER_SHARE = 10.0 / ROVER_MASS_KG
-_WHEEL_SHARE = 22.5 / ROVER_MASS_KG
+_BODY_SHARE, _ROCKER_SHARE, _BOGIE_SHARE, _STEER_SHARE, _WHEEL_SHARE = (
+    kg / ROVER_MASS_KG for kg in (700.0, 45.0, 30.0, 10.0, 22.5)
+)
 
 _WHEEL_BASE_M = 2.26
-"""Of the default rover. What the geometry does not tell, such as the height of the body, is that of
-the default in proportion to the wheel base."""
+"""Of the default rover. Sizes that are not in the geometry, such as the height of the body, are
+those of the default rover, scaled by the wheel base."""
 _BODY_HEIGHT_M = 0.45
 _MAST_HEAD_M = (0.80, -0.56, 1.98)
 _LEAST_LEVER_M = 0.01
@@ -62,14 +50,10 @@ _ACROSS: Vector = (math.pi / 2.0, 0.0, 0.0)
 
 
 def rover_urdf(geometry: _core.RoverGeometry, mass_kg: float = ROVER_MASS_KG) -> str:
-    """The URDF of a rover, always the same text for the same numbers.
+    """The URDF of a rover of this mass, whose parts keep their shares of it.
 
     The base link `body` has its origin at its centre of mass, `body_origin_m` in the rover frame.
     Only the wheels and the body collide; the bottom face of the body is the belly pan.
-
-    Args:
-        geometry: of the planner's model.
-        mass_kg: of the whole rover; its parts keep their shares.
 
     Raises:
         WorldError: no rover can be built with this geometry or mass.
@@ -262,7 +246,7 @@ class _Shape(NamedTuple):
 def _box(
     size: Vector, place: Vector = _ORIGIN, frame: Vector = _ORIGIN, rpy: Vector = _ORIGIN
 ) -> _Shape:
-    """A box at a place, both this and its link's frame in the rover frame."""
+    """A box at a place of the rover frame, for a link whose frame is at `frame`."""
     return _Shape("box", {"size": _numbers(size)}, _minus(place, frame), rpy)
 
 

@@ -1,4 +1,4 @@
-"""Worlds: where a rover stands when it is put down, and how it fares when it drives."""
+"""Worlds: how a rover settles where it is put down, and what happens when it drives."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ STATE_COLUMNS = (
 )
 
 
-_PHASE = 0.5 * (3.0 - math.sqrt(5.0))
-"""Share of a step before the first place that a world judges. It is irrational, so that no spacing
-of a checker's poses, a round number, ever meets the same places again and again."""
+_OFFSET = 0.5 * (3.0 - math.sqrt(5.0))
+"""Offset of the first judged place, in steps. It is irrational, so that a checker's poses at round
+spacings never fall on the judged ones again and again."""
 
 
 def _out_of_phase(way: float, step: float) -> F64:
     """Places in (0, way], or [way, 0), no further apart than `step`; the last one is the end."""
     length = abs(way)
-    places: F64 = step * (_PHASE + np.arange(math.ceil(length / step), dtype=np.float64))
+    places: F64 = step * (_OFFSET + np.arange(math.ceil(length / step), dtype=np.float64))
     if length:
         places = np.array([*places[places < length - 1e-9], length])
     return math.copysign(1.0, way) * places
@@ -47,12 +47,9 @@ def _out_of_phase(way: float, step: float) -> F64:
 
 @dataclass(frozen=True)
 class Spacing:
-    """How far apart, at most, a world judges the rover.
+    """Largest distance between judged states: along an arc, in a turn, and while wheels steer.
 
-    Attributes:
-        step_m: along an arc.
-        turn_rad: in a turn in place.
-        steer_rad: of the wheel that steers furthest, while the rover stands and its wheels steer.
+    `steer_rad` is of the wheel that steers furthest, while the rover stands.
     """
 
     step_m: float = 0.02
@@ -65,8 +62,8 @@ PHASES = ("stand", "steer", "turn", "arc")
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
-    """Places along a motion at which a world judges the rover, in order.
+class SampledMotion:
+    """Poses along a motion at which a world judges the rover, in order.
 
     Attributes:
         poses: (n, 3) x, y [m], heading [rad].
@@ -88,50 +85,42 @@ class Way:
         steering_rad: F64,
         model: _core.RoverModel,
         spacing: Spacing,
-    ) -> Way:
-        """The way of a motion by a rover whose wheels stand steered by (6,) angles.
+    ) -> SampledMotion:
+        """A motion of a rover whose wheels are steered by (6,) angles at its start.
 
-        Before a turn or an arc the rover stands while its wheels steer, all of them in the same
-        time.
+        Before a turn or an arc the rover stands while its wheels steer, all in the same time.
         """
         turned = _out_of_phase(motion.turn_rad, spacing.turn_rad)
         along = _out_of_phase(motion.length_m, spacing.step_m)
         rolled = motion.poses_at(start, turned, along)
-        parts: list[tuple[F64, F64, int, F64]] = []
+        parts = [(np.empty((0, 3)), np.empty((0, 6)), np.empty(0, np.uint8), np.empty(0))]
         at: F64 = np.array([start], np.float64)
         for phase, curvature, poses, driven in (
             (2, math.inf, rolled[: len(turned)], np.zeros(len(turned))),
             (3, motion.curvature_per_m, rolled[len(turned) :], np.abs(along)),
         ):
-            if not len(poses):
+            n = len(poses)
+            if not n:
                 continue
             target = model.wheel_steering_rad(curvature)
             change = target - steering_rad
             most = float(np.abs(change).max())
             shares = _out_of_phase(1.0, spacing.steer_rad / most) if most > 1e-9 else np.empty(0)
-            steers = steering_rad + shares[:, None] * change
+            k, steers = len(shares), steering_rad + shares[:, None] * change
             parts += [
-                (np.repeat(at, len(shares), axis=0), steers, 1, np.zeros(len(shares))),
-                (poses, np.tile(target, (len(poses), 1)), phase, driven),
+                (np.repeat(at, k, axis=0), steers, np.full(k, 1, np.uint8), np.zeros(k)),
+                (poses, np.tile(target, (n, 1)), np.full(n, phase, np.uint8), driven),
             ]
             at, steering_rad = poses[-1:], target
-        if not parts:
-            empty = np.empty(0)
-            return cls(np.empty((0, 3)), np.empty((0, 6)), empty.astype(np.uint8), empty)
-        return cls(
-            np.concatenate([p[0] for p in parts]),
-            np.concatenate([p[1] for p in parts]),
-            np.concatenate([np.full(len(p[0]), p[2], np.uint8) for p in parts]),
-            np.concatenate([p[3] for p in parts]),
-        )
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class SettledStates:
-    """The rover at rest at (n, 3) poses, with what `_core.settle` tells about each.
+    """The rover at rest at (n, 3) poses, with the columns of `_core.settle`.
 
-    Beside its columns there are `phase`, what the rover was doing (an index into `PHASES`),
-    `driven_m`, the length of arc since the motion began, and `steering_rad` (n, 6) of each wheel.
+    Further columns: `phase` (index into `PHASES`), `driven_m`, the length of arc since the motion
+    began, and `steering_rad` (n, 6) of each wheel.
     """
 
     poses: F64
@@ -168,19 +157,19 @@ class SettledStates:
 
 @dataclass(frozen=True)
 class UnsafeState:
-    """Where and how a rover was beyond its limits: one stretch of a motion.
+    """One stretch of a motion beyond the limits.
 
     Attributes:
-        constraint: what is broken, by the core's name of the reason: the one that is exceeded by
-            the largest share of its limit where the stretch begins.
-        reasons: names of all that are broken somewhere in the stretch.
-        part: what of the rover breaks it; empty where no single part does.
+        constraint: the core's name of the reason that is exceeded by the largest share of its limit
+            where the stretch begins.
+        reasons: names of all that are exceeded somewhere in the stretch.
+        part: of the rover that exceeds it; empty where no single part does.
         value: the worst along the stretch [unit]; None where the constraint has no number.
-        limit: that it is held against [unit].
-        excess: how far beyond [unit].
+        limit: of the value [unit].
+        excess: beyond the limit [unit].
         unit: `m`, `rad` or empty.
         pose: where the stretch begins: x, y [m], heading [rad].
-        phase: what the rover was doing there, of `PHASES`.
+        phase: of `PHASES`, there.
         distance_m: driven up to there.
         length_m: of arc from its first state to its last.
         turn_rad: turned in place from its first state to its last.
@@ -207,13 +196,10 @@ class UnsafeState:
         first = states.first_unsafe()
         if first is None:
             return None
-        safe = states.columns["safe"].astype(bool)
-        after = np.flatnonzero(safe[first:])
+        after = np.flatnonzero(states.columns["safe"][first:])
         end = first + int(after[0]) if after.size else len(states)
-        reasons = 0
-        for bits in states.columns["reasons"][first:end]:
-            reasons |= int(bits)
-        name, constraint = _broken_most(states, first, limits)
+        reasons = int(np.bitwise_or.reduce(states.columns["reasons"][first:end]))
+        name, constraint = _most_exceeded(states, first, limits)
         value = limit = excess = None
         part = ""
         if constraint is not None:
@@ -253,13 +239,12 @@ class UnsafeState:
                 f" {self.value * scale:.3g} {unit} where {self.limit * scale:.3g} is allowed,"
                 f" {self.excess * scale:.2g} beyond"
             )
-        lasted = [f"{self.length_m:.2f} m"] if self.length_m else []
-        lasted += [f"{math.degrees(self.turn_rad):.1f} deg"] if self.turn_rad else []
-        how_long = f" over {' and '.join(lasted)}" if lasted else ""
+        extent = [f"{self.length_m:.2f} m"] if self.length_m else []
+        extent += [f"{math.degrees(self.turn_rad):.1f} deg"] if self.turn_rad else []
+        over = f" over {' and '.join(extent)}" if extent else ""
         states = f"{self.states} state" if self.states == 1 else f"{self.states} states"
-        when = {"stand": "standing", "steer": "while steering at a standstill"}
-        phase = when.get(self.phase, f"in {'an arc' if self.phase == 'arc' else 'a turn'}")
-        return f"{what}, in {states}{how_long}, first {phase}"
+        phases = ("standing", "while steering at a standstill", "in a turn", "in an arc")
+        return f"{what}, in {states}{over}, first {phases[PHASES.index(self.phase)]}"
 
 
 @dataclass(frozen=True)
@@ -317,10 +302,10 @@ CONSTRAINTS: dict[str, Constraint] = {
 """By the core's name of the reason."""
 
 
-def _broken_most(
+def _most_exceeded(
     states: SettledStates, index: int, limits: _core.SafetyLimits
 ) -> tuple[str, Constraint | None]:
-    """The constraint that a state breaks by the largest share of its limit; None: no number."""
+    """The constraint that a state exceeds by the largest share of its limit; None: no number."""
     names = states.faults(index) or ["not_settled"]
     shares: dict[str, float] = {}
     for name in filter(CONSTRAINTS.__contains__, names):
@@ -338,16 +323,16 @@ class Execution:
     """How a committed motion went.
 
     Attributes:
-        states: the rover's states along the way in order; where it ends unsafe, that one is last.
+        states: along the motion in order; where it ended unsafe, that state is last.
         pose: where the rover ended.
-        driven_m: path length it drove.
-        counted: where wheel turns and a gyro say that it ended, seen from where it began: forward
-            and left [m], turned [rad].
-        ending: the name of an outcome that ends the run here; None: drive on.
+        driven_m: path length.
+        counted: its end by wheel odometry and gyro, in the frame of its start: forward and left
+            [m], turned [rad].
+        ending: outcome that ends the run here; None: drive on.
         faults: why.
-        unsafe: where the rover was first beyond its limits on the way. Where the motion ended
-            there, the kinematic world tells of the whole stretch as it would have been driven.
-        unsafe_states: judged states beyond the limits, those of that stretch included.
+        unsafe: the first stretch beyond the limits. Where the motion ended there, the kinematic
+            world gives the whole stretch as it would have been driven.
+        unsafe_states: judged states beyond the limits, that stretch included.
     """
 
     states: SettledStates
@@ -370,7 +355,7 @@ class Execution:
 
 
 class WorldError(ValueError):
-    """A world cannot hold a terrain, rover or start, or its library is missing: which, and why."""
+    """A world cannot use a terrain, rover or start, or its library is missing."""
 
 
 class World(Protocol):
@@ -387,7 +372,7 @@ class World(Protocol):
 
 
 def judged_model(config: Config, limits: Limits | None) -> _core.RoverModel:
-    """The rover with the limits that a world holds it against; None: those it plans with."""
+    """The rover with the limits of a world; None: the planner's."""
     model = config.rover_model()
     if limits is not None:
         model.limits = limits.to_core()
@@ -409,10 +394,10 @@ def moved(base: Pose, step: Pose) -> Pose:
 
 
 class KinematicWorld:
-    """The rover goes exactly where it is told and settles on the ground all along the way.
+    """The rover follows commands exactly and settles on the ground all along the motion.
 
-    It is judged between the poses that a planner has had checked, and while its wheels steer at a
-    standstill, too. A settled state beyond the limits, over unknown ground, off the map or without
+    States are judged between the poses that a planner has had checked, and while wheels steer at a
+    standstill. A settled state beyond the limits, over unknown ground, off the map or without
     contact of all wheels is unsafe, and ends the motion there.
     """
 
@@ -442,15 +427,10 @@ class KinematicWorld:
         return cls(terrain, model, spacing=spacing, stop_at_limits=settings.stop_at_limits)
 
     def settle(self, poses: F64, steering_rad: F64 | None = None) -> dict[str, NDArray[Any]]:
-        """The rover at rest at (n, 3) poses along a way, its wheels straight or steered.
+        """Columns of `_core.settle` at (n, 3) poses along a motion.
 
-        Each wheel is steered by its own of (n, 6) angles.
-
-        Where settling does not converge from the nominal guess, it is tried once more from the
-        wheel heights of the pose before, which is where the rover comes from.
-
-        Returns:
-            The columns of `_core.settle`.
+        Wheels are steered by (n, 6) angles, or straight. Where settling does not converge from the
+        nominal guess, it is tried once more from the wheel heights of the pose before.
         """
         if steering_rad is None:
             steering_rad = np.zeros((len(poses), len(WHEELS)))
@@ -478,38 +458,35 @@ class KinematicWorld:
     def place(self, pose: Pose) -> SettledStates:
         """Put the rover down, its wheels straight: one state, safe or not."""
         self._steering_rad = self._model.wheel_steering_rad(0.0)
-        poses: F64 = np.array([pose], np.float64)
-        columns = self.settle(poses)
-        columns["phase"], columns["driven_m"] = np.zeros(1, np.uint8), np.zeros(1)
-        columns["steering_rad"] = self._steering_rad[None, :]
-        return SettledStates(poses, columns)
+        steering, zero = self._steering_rad[None, :], np.zeros(1)
+        return self._states(SampledMotion(np.array([pose]), steering, zero.astype(np.uint8), zero))
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
-        """Steer and drive a committed motion, judged all along; stops at the first unsafe state."""
-        way = Way.of(motion, pose, self._steering_rad, self._model, self._spacing)
-        columns = self.settle(way.poses, way.steering_rad)
-        columns["phase"], columns["driven_m"] = way.phase, way.driven_m
-        columns["steering_rad"] = way.steering_rad
-        states = SettledStates(way.poses, columns)
+        """Steer and drive a committed motion; stops at the first unsafe state."""
+        sampled = SampledMotion.of(motion, pose, self._steering_rad, self._model, self._spacing)
+        states = self._states(sampled)
         if not len(states):
             return Execution(states, pose, 0.0, (0.0, 0.0, 0.0))
         unsafe = UnsafeState.of(states, self._model.limits)
         first = states.first_unsafe()
-        stopped = first is not None and self._stop_at_limits
+        stopped = unsafe is not None and self._stop_at_limits
         last = first if first is not None and stopped else len(states) - 1
-        self._steering_rad = way.steering_rad[last]
-        x, y, heading = map(float, way.poses[last])
+        self._steering_rad = sampled.steering_rad[last]
+        x, y, heading = map(float, sampled.poses[last])
         end = (x, y, heading)
-        unsafe_states = states.unsafe_count
-        if stopped and unsafe is not None:
-            unsafe_states = unsafe.states
         return Execution(
             states.prefix(last + 1),
             end,
-            float(way.driven_m[last]),
+            float(sampled.driven_m[last]),
             seen_from(pose, end),
             "unsafe_state" if stopped else None,
             tuple(states.faults(last)) if stopped else (),
             unsafe,
-            unsafe_states,
+            unsafe.states if unsafe is not None and stopped else states.unsafe_count,
         )
+
+    def _states(self, sampled: SampledMotion) -> SettledStates:
+        columns = self.settle(sampled.poses, sampled.steering_rad)
+        columns["phase"], columns["driven_m"] = sampled.phase, sampled.driven_m
+        columns["steering_rad"] = sampled.steering_rad
+        return SettledStates(sampled.poses, columns)

@@ -64,9 +64,8 @@ def _spectral(
 ) -> FloatArray:
     """Gaussian field with power ~ f^-(2 hurst + 2) between two wavelengths.
 
-    Scaled so that the expected RMS difference at ``lag_m`` along x and y, or without a lag the
-    expected RMS height, is 1. The scale comes from the spectrum, not from the sample: maps differ
-    among each other as they should.
+    Scaled by its spectrum to an expected RMS difference of 1 at ``lag_m`` along x and y, or without
+    a lag to an expected RMS height of 1; samples vary about that.
     """
     n_y, n_x = (
         scipy.fft.next_fast_len(int(n * _SYNTHESIS_MARGIN) + 1, real=True) for n in grid.shape
@@ -141,7 +140,7 @@ def sample_craters(
 ) -> list[Crater]:
     """Craters by N(>D) = per_km2 (D / D_min)^-exponent, cut off at the largest diameter.
 
-    They may lie up to the largest radius outside, so that they reach in across the border.
+    Centres lie up to the largest radius beyond the border.
     """
     least, most = diameter_m
     margin = 0.5 * most
@@ -195,10 +194,9 @@ def ripples(
     cover: float,
     patch_m: float,
 ) -> FloatArray:
-    """Wind ripples: crests ``height_m`` above the troughs, ``wavelength_m`` apart.
+    """Wind ripples: bending crests ``height_m`` above the wider troughs, ``wavelength_m`` apart.
 
-    Crests are sharper than troughs, bend, and come and go in patches of about ``patch_m`` that
-    cover the share ``cover`` of the map.
+    They come in patches of about ``patch_m`` that cover the share ``cover`` of the map.
     """
     x, y = grid.centres()
     bend = 0.35 * wavelength_m * smooth_noise(rng, grid, 6.0 * wavelength_m)
@@ -236,8 +234,8 @@ def scarp(
 ) -> FloatArray:
     """A ledge: ground steps up by ``height_m`` within ``width_m`` to the left of its line.
 
-    The line runs along ``direction_rad``; the step dies out over ``length_m`` along it, so that it
-    can be driven round, and behind it the ground falls back over about ``back_m``.
+    The line runs along ``direction_rad`` over ``length_m``, with ends that fade out; behind it the
+    ground falls back over about ``back_m``.
     """
     across, along = _trace(rng, grid, direction_rad, 0.6)
     ends = smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))

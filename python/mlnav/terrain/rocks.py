@@ -1,4 +1,4 @@
-"""Rocks: the Golombek size-frequency law, and rock fields drawn from it.
+"""Rock fields drawn from the Golombek size-frequency law.
 
 Golombek & Rapp (1997) give the fraction of ground under rocks of diameter D or more,
 
@@ -65,10 +65,9 @@ def sample_diameters(
 class RockField:
     """Rocks as arrays of one length n; each row is a rock.
 
-    The footprint is an ellipse of area pi D^2 / 4, so elongation leaves the law as it is. The body
-    is the part of an ellipsoid above ground: ``burial`` 0 shows its upper half with walls upright
-    at the ground line, towards 1 an ever flatter cap; the height stays. Three facets, planes
-    through the top that fall to the sides, cut it to a block.
+    The footprint is an ellipse of area pi D^2 / 4, so elongation does not change the law. The body
+    is the part of an ellipsoid above ground: its upper half at ``burial`` 0, an ever flatter cap of
+    the same height towards 1. Three facets, planes through the top, cut it to a block.
 
     Attributes:
         x_m, y_m: centres. diameter_m: of the circle of the same area. height_m: top above ground.
@@ -145,7 +144,7 @@ def relief_of(rocks: RockField, shape: tuple[int, int], resolution_m: float) -> 
     """Height [m] of the rocks above the ground at cell centres, shape (ny, nx); highest rock wins.
 
     Cell (iy, ix) is centred at ((ix + 0.5) res, (iy + 0.5) res). Rocks are stamped in groups of
-    one window size, as a loop over thousands of small rocks would take most of the time.
+    one window size, for speed.
     """
     relief = np.zeros(shape)
     reach = np.ceil(rocks.half_length_m / resolution_m).astype(np.intp)

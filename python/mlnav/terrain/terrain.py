@@ -145,8 +145,8 @@ class Terrain:
     def height(self, x: Any, y: Any) -> Any:
         """Bilinear height [m] at points (x, y) [m], arrays of one shape or broadcastable.
 
-        NaN outside the map and wherever a cell of non-zero weight is unknown. In the outer half
-        cell the surface goes on level from the outermost centres.
+        NaN outside the map and where a cell of non-zero weight is unknown. In the outer half cell
+        the surface continues level from the outermost centres.
         """
         ny, nx = self.shape
         u, v = self._fractional(x, y)
@@ -167,7 +167,7 @@ class Terrain:
     def crop(self, x_min: float, x_max: float, y_min: float, y_max: float) -> Terrain:
         """The cells whose centres lie in [x_min, x_max) x [y_min, y_max) [m], in the same frame.
 
-        Bounds beyond the map are cut to it. A suggested start or goal that is cut away is dropped.
+        Bounds are clipped to the map. A suggested start or goal that is cut away is dropped.
 
         Raises:
             TerrainError: no cell, or only unknown ground, is left.
