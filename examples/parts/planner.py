@@ -30,8 +30,6 @@ class Fan:
         max_risk_cells: int,
     ) -> None:
         self._settings, self._checker = settings, checker
-        self._step_m = config.checker.pose_step_m
-        self._step_rad = math.radians(config.checker.turn_step_deg)
 
     def plan(self, request: PlanRequest) -> Plan:
         """One cycle; the checker has the map already."""
@@ -49,18 +47,19 @@ class Fan:
         evaluations = 1
         for tried, i in enumerate(np.argsort(aside, kind="stable"), start=1):
             motion = Motion(float(turns[i]), 0.0, self._settings.length_m)
-            stances, _ = motion.stances(request.pose, self._step_m, self._step_rad)
-            evaluations += len(stances)
-            if self._forbidden(request, stances) or self._checker.reasons(stances).any():
+            sweeps = motion.sweeps(request.pose, request.standing_curvature_per_m)
+            evaluations += len(sweeps)
+            poses, _ = motion.poses(request.pose, 0.25, math.radians(10.0))
+            if self._forbidden(request, poses) or self._checker.reasons(sweeps).any():
                 continue
             return Plan(
                 "path",
                 motion.turn_rad,
                 0.0,
                 motion.length_m,
-                path=np.vstack([start[:, :3], stances[:, :3]]),
+                path=np.vstack([start[:, :3], poses]),
                 ace_evaluations=evaluations,
-                ace_floor=1 + len(stances),
+                ace_floor=1 + len(sweeps),
                 paths=len(turns),
                 paths_finite=len(turns),
                 paths_tried=tried,
@@ -70,11 +69,11 @@ class Fan:
         return Plan("no_safe_path", ace_evaluations=evaluations, paths_tried=len(turns))
 
     @staticmethod
-    def _forbidden(request: PlanRequest, stances: np.ndarray, radius_m: float = 2.0) -> bool:
+    def _forbidden(request: PlanRequest, poses: np.ndarray, radius_m: float = 2.0) -> bool:
         """Whether a forbidden cell is within reach of the rover somewhere on the way."""
         local = request.local_map
         if local.keep_out is None:
             return False
         cells = np.argwhere(local.keep_out)[:, ::-1] * local.resolution_m + local.origin_m
-        apart = np.linalg.norm(cells[:, np.newaxis] - stances[:, :2], axis=2)
+        apart = np.linalg.norm(cells[:, np.newaxis] - poses[:, :2], axis=2)
         return bool((apart < radius_m).any())

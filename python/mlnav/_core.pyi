@@ -164,6 +164,7 @@ class EnavConfig:
 class RoverModel:
     geometry: RoverGeometry
     limits: SafetyLimits
+    tracking: Tube
     def __init__(self) -> None: ...
     def validate(self) -> None: ...
     def wheel_steering_rad(self, curvature_per_m: float) -> F64:
@@ -200,8 +201,8 @@ class PythonChecker(Protocol):
     def reasons(self, poses: F64) -> NDArray[np.integer] | Sequence[int]:
         """(n, 4) x, y, heading, curvature -> (n,) reason bits as of REASONS, 0 = safe.
 
-        Planners ask for one pose at a time. Poses are finite; the curvature is infinite in a turn
-        in place.
+        Planners ask about one sweep at a time: poses along it, at most the attribute `spacing_m`
+        apart (0.05 m without it). Poses are finite; the curvature is infinite in a turn in place.
         """
 
 class Checker:
@@ -234,19 +235,21 @@ class Checker:
         """The values it is set to, by name."""
     def set_map(self, grid: Grid) -> None:
         """Answer about this map from now on; calls under way in other threads keep theirs."""
-    def reasons(self, poses: F64) -> NDArray[np.uint16]:
+    def reasons(self, sweeps: F64) -> NDArray[np.uint16]:
         """(n, 3) x, y, heading -> (n,) reason bits, 0 = safe. First failing stage only.
 
         A fourth column is the curvature that the corner wheels are steered for [1/m], left
         positive, infinite for turning in place; without it they stand straight. So do all calls
-        that take poses.
+        that take poses. A fifth is how far the rover moves from there, along that arc [m] or
+        turning in place [rad]: a sweep, safe all along. A sixth, where not NaN, is the curvature
+        that the wheels are re-steered from, at a standstill.
         """
-    def report(self, poses: F64) -> dict[str, NDArray[np.generic]]:
-        """(n, 3) -> columns: safe (bool), reasons (uint16), roll_rad/pitch_rad/differential_rad/
+    def report(self, sweeps: F64) -> dict[str, NDArray[np.generic]]:
+        """(n, 3 to 6) -> columns: safe (bool), reasons (uint16), roll_rad/pitch_rad/differential_rad/
         bogie_left_rad/bogie_right_rad/origin_z_m (n, 2) bounds, tilt_max_rad, clearance_min_m,
         relief_max_m, margin_tilt_rad, margin_bogie_rad, margin_differential_rad,
         margin_clearance_m, margin_relief_m (n,), risk (n,) of `probabilistic`, else NaN,
-        inner_steps, lookups (int32)."""
+        inner_steps, lookups, ranges (int32)."""
     def ace_map(self, bins: int) -> NDArray[np.uint16]:
         """(bins, ny, nx) reasons at every cell centre and heading 2 pi k / bins."""
 
@@ -318,6 +321,9 @@ class PlanResult:
     path: F64  # (n, 3) every pose the checker passed, in order, the start first
     ace_evaluations: int
     ace_floor: int
+    ace_boxes: int  # what the evaluations cost: boxes of states,
+    ace_lookups: int  # look-ups of H,
+    ace_ranges: int  # and bounds of H over many places
     overthink: bool
     paths: int
     paths_finite: int

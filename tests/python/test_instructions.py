@@ -73,10 +73,10 @@ def test_stages_poses_and_inferences_add_up(counts) -> None:
         10 * (stage["other"] + stage["costmap"])
         # 9 rankings without risk and 4 with it, each after a cost-to-go of its own
         + 13 * stage["cost_to_go"]
-        + 9 * stage["rank_0.10"]
-        + 4 * (stage["rank_risk_0.10"] + stage["price"])
+        + 9 * stage["rank"]
+        + 4 * (stage["rank_risk"] + stage["price"])
         + 2 * 1000
-        + 7 * stage["search_risk_0.10"]
+        + 7 * stage["search_risk"]
         + 70 * 30
         + 30 * 20
     )
@@ -93,8 +93,8 @@ def test_a_baseline_ranks_once_a_cycle_at_the_checkers_step(counts) -> None:
     stage = made_counts()["stages"]
     usage = Usage(2, 0, 0, 0, 10, None, 5)
     assert counts.vectorised.total(usage, "fixed_box", "enav_like", None) == (
-        2 * (stage["other"] + stage["costmap"] + 100 + stage["cost_to_go"] + stage["rank_0.25"])
-        + 5 * stage["search_0.25"]
+        2 * (stage["other"] + stage["costmap"] + 100 + stage["cost_to_go"] + stage["rank"])
+        + 5 * stage["search"]
         + 10 * 2.5
     )
 
@@ -127,7 +127,7 @@ def test_the_shipped_counts_hold_together() -> None:
         stage = build.stages
         assert all(v > 0 for v in stage.values())
         # More poses, and a risk map, make ranking longer.
-        assert stage["rank_0.25"] < stage["rank_0.10"] < stage["rank_risk_0.10"]
+        assert stage["rank"] < stage["rank"] < stage["rank_risk"]
         # A proof costs more than a look at boxes.
         poses = build.checkers
         assert poses["verified/flight_like"]["pass"] > 10 * poses["fixed_box/enav_like"]["pass"]

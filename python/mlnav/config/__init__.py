@@ -7,10 +7,6 @@ Parts that are chosen by name are one small model each; `mlnav.parts` finds them
 """
 
 from mlnav.config.checkers import (
-    CLOSE_STEP_M,
-    CLOSE_TURN_DEG,
-    WIDE_STEP_M,
-    WIDE_TURN_DEG,
     Checker,
     FixedBox,
     Probabilistic,
@@ -35,7 +31,7 @@ from mlnav.config.localizations import (
     WheelOdometry,
 )
 from mlnav.config.planners import Costmap, Enav, PathTree, Planner
-from mlnav.config.rover import Limits, Rover
+from mlnav.config.rover import Limits, Rover, Tracking
 from mlnav.config.section import (
     ConfigError,
     Count,
@@ -54,10 +50,6 @@ from mlnav.config.worlds import Bullet, Kinematic, Slip, World
 from mlnav.config.yaml import format_validation_error, parse_yaml, put_value, set_value
 
 __all__ = [
-    "CLOSE_STEP_M",
-    "CLOSE_TURN_DEG",
-    "WIDE_STEP_M",
-    "WIDE_TURN_DEG",
     "Bullet",
     "Checker",
     "Config",
@@ -91,6 +83,7 @@ __all__ = [
     "Slip",
     "Sobel",
     "Stereo",
+    "Tracking",
     "Traverse",
     "TruePose",
     "TruthSensor",

@@ -171,13 +171,10 @@ class PathTreeConfig(Section):
     ]  # fmt: skip
     """Of the arcs; left positive."""
     arc_length_m: Annotated[float, Field(ge=0.01, le=50.0)] = 3.0
-    ace_step_m: Annotated[float, Field(ge=0.01, le=1.0)] | None = None
-    """Length of the stretches of an arc that are checked one by one; divides arc_length_m. null:
-    what the checker needs, 0.25 m for those whose wheel boxes reach from one pose to the next, 0.1
-    m for those that judge a pose alone."""
-    turn_step_deg: Annotated[float, Field(ge=1.0, le=45.0)] | None = None
-    """Largest angle of a turn in place that is checked in one. null: what the checker needs, 10
-    degrees, or a third of that for those that judge a pose alone."""
+    ace_step_m: Annotated[float, Field(ge=0.01, le=1.0)] = 0.25
+    """Length of the stretches of an arc that are checked one by one; divides arc_length_m."""
+    turn_step_deg: Annotated[float, Field(ge=1.0, le=45.0)] = 10.0
+    """Largest angle of a turn in place that is checked in one."""
 
 
 class EnavConfig(Section):

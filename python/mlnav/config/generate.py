@@ -35,14 +35,6 @@ PRESETS = {"SafetyLimits": ("enav_like", "flight_like")}
 
 NOT_SET_BY_USERS = {"max_map_cells", "max_risk_cells"}
 
-NULL_MEANS = {
-    "ace_step_m": "null: what the checker needs, 0.25 m for those whose wheel boxes reach from one"
-    " pose to the next, 0.1 m for those that judge a pose alone.",
-    "turn_step_rad": "null: what the checker needs, 10 degrees, or a third of that for those that"
-    " judge a pose alone.",
-}
-"""Fields that may be null in the configuration, and what that means."""
-
 
 def fields_module() -> str:
     """The text of `core_fields.py`."""
@@ -87,12 +79,12 @@ def _class_lines(struct: str) -> Iterator[str]:
     for field in fields:
         if field["type"] in _core.FIELDS or field["name"] in NOT_SET_BY_USERS:
             continue
-        unlimited, null = field["hi"] == math.inf, NULL_MEANS.get(field["name"])
+        unlimited = field["hi"] == math.inf
         annotation, value = _annotation(field), _value(field, field["default"])
-        words = [field["words"], "null: no limit." if unlimited else null]
-        if unlimited or null:
+        words = [field["words"], "null: no limit." if unlimited else None]
+        if unlimited:
             annotation += " | None"
-        if null or (unlimited and presets):
+        if unlimited and presets:
             value = "None"
         elif presets:
             value = ""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from mlnav.config.checkers import CLOSE_STEP_M, CLOSE_TURN_DEG
 from mlnav.config.core_fields import CostmapConfig, EnavConfig, PathTreeConfig
 from mlnav.config.heuristics import Heuristic
 from mlnav.config.section import ConfigError, Count, PartSection, filled
@@ -62,12 +60,8 @@ class Enav(EnavConfig, Planner):
         heuristic: Heuristic | None = None,
         max_map_cells: int = 0,
         max_risk_cells: int = 0,
-        pose_step_m: float = CLOSE_STEP_M,
-        turn_step_deg: float = CLOSE_TURN_DEG,
     ) -> _core.EnavConfig:
         """The core's struct, with room for maps of the given sizes (the core's default if 0).
-
-        `pose_step_m` and `turn_step_deg` are between checked poses where the tree sets none.
 
         Raises:
             ConfigError: the core refuses a value; the message names its field.
@@ -75,10 +69,6 @@ class Enav(EnavConfig, Planner):
         from mlnav import _core
 
         config = filled(_core.EnavConfig(), self)
-        if self.tree.ace_step_m is None:
-            config.tree.ace_step_m = pose_step_m
-        if self.tree.turn_step_deg is None:
-            config.tree.turn_step_rad = math.radians(turn_step_deg)
         if heuristic is not None:
             filled(config.risk, heuristic)
             filled(config.risk_policy, heuristic)

@@ -1,4 +1,4 @@
-"""The rover's geometry and the limits of a safe pose."""
+"""The rover's geometry, the limits of a safe pose, and how well the rover keeps to its path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import model_serializer
 
-from mlnav.config.core_fields import RoverGeometry, SafetyLimits
+from mlnav.config.core_fields import RoverGeometry, SafetyLimits, Tube
 from mlnav.config.section import filled, from_preset
 
 if TYPE_CHECKING:
@@ -55,3 +55,13 @@ class Limits(SafetyLimits):
         from mlnav import _core
 
         return filled(_core.SafetyLimits(), self)
+
+
+class Tracking(Tube):
+    """How far the rover may be from its path, to either side: what `verified` allows for."""
+
+    def to_core(self) -> _core.Tube:
+        """The core's struct."""
+        from mlnav import _core
+
+        return filled(_core.Tube(), self)

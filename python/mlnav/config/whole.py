@@ -17,7 +17,7 @@ from mlnav.config.checkers import Checker, Verified
 from mlnav.config.heuristics import Heuristic, NoHeuristic
 from mlnav.config.localizations import Localization, TruePose
 from mlnav.config.planners import Enav, Planner
-from mlnav.config.rover import Limits, Rover
+from mlnav.config.rover import Limits, Rover, Tracking
 from mlnav.config.section import ConfigError, PartSection, Section, numbers_of, refusal
 from mlnav.config.sensors import Sensor, TruthSensor
 from mlnav.config.traverse import Polygon, Traverse
@@ -50,6 +50,7 @@ class Config(Section):
 
     rover: Rover = Rover()
     limits: Limits = Limits.model_validate("flight_like")
+    tracking: Tracking = Tracking()
     checker: Annotated[SerializeAsAny[Checker], _by_name("checker")] = Verified()
     planner: Annotated[SerializeAsAny[Planner], _by_name("planner")] = Enav()
     heuristic: Annotated[SerializeAsAny[Heuristic], _by_name("heuristic")] = NoHeuristic()
@@ -75,33 +76,17 @@ class Config(Section):
                 self.to_core_planner()
         except ConfigError as fault:
             raise refusal(_RADIANS.sub(r"_deg\1", str(fault))) from fault
-        if not isinstance(self.planner, Enav):
-            return self
-        checker, tree = self.checker, self.planner.tree
-        for name, value, most, unit in (
-            ("ace_step_m", tree.ace_step_m, checker.pose_step_m, "m"),
-            ("turn_step_deg", tree.turn_step_deg, checker.turn_step_deg, "deg"),
-        ):
-            if value is not None and value > most * (1.0 + 1e-9):
-                raise refusal(
-                    f"planner.tree.{name} is {value:g} {unit}: {checker.name} needs poses no"
-                    f" further apart than {most:.4g} {unit}"
-                )
         return self
 
     def to_core_planner(self, max_map_cells: int = 0, max_risk_cells: int = 0) -> _core.EnavConfig:
-        """The planner's struct, with the checker's spacing of poses and room for maps.
+        """The planner's struct, with room for maps.
 
         Raises:
             ConfigError: the core refuses a value, or the planner is not the core's.
         """
-        checker = self.checker
         if not isinstance(self.planner, Enav):
             raise ConfigError(f"planner {self.planner.name} is not the core's")
-        return self.planner.to_core(
-            self.heuristic, max_map_cells, max_risk_cells, checker.pose_step_m,
-            checker.turn_step_deg,
-        )  # fmt: skip
+        return self.planner.to_core(self.heuristic, max_map_cells, max_risk_cells)
 
     def rover_model(self) -> _core.RoverModel:
         """Geometry and limits for the core.
@@ -114,6 +99,7 @@ class Config(Section):
         model = _core.RoverModel()
         model.geometry = self.rover.to_core()
         model.limits = self.limits.to_core()
+        model.tracking = self.tracking.to_core()
         try:
             model.validate()
         except _core.CoreError as fault:

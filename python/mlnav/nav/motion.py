@@ -13,6 +13,9 @@ Pose = tuple[float, float, float]
 
 F64 = NDArray[np.float64]
 
+SWEEP_M, SWEEP_RAD = 0.25, math.radians(10.0)
+"""Stretches of an arc and of a turn that a checker is asked about at once."""
+
 
 def wrapped(heading_rad: float) -> float:
     """The heading in [-pi, pi)."""
@@ -49,6 +52,32 @@ class Motion:
         turning = np.arange(len(poses)) < len(_even(self.turn_rad, step_rad))
         steered = np.where(turning, math.inf, self.curvature_per_m)
         return np.column_stack([poses, steered]), driven
+
+    def sweeps(self, start: Pose, standing_curvature_per_m: float = 0.0) -> F64:
+        """(n, 6) rows for `Checker.reasons`: all that the motion takes from a stance on.
+
+        Wheels that stand steered for another motion are re-steered first. Turns are cut into
+        SWEEP_RAD, arcs into SWEEP_M at most.
+        """
+        rows: list[tuple[float, ...]] = []
+        standing, begin = standing_curvature_per_m, start
+        for steered, extent, step in (
+            (math.inf, self.turn_rad, SWEEP_RAD),
+            (self.curvature_per_m, self.length_m, SWEEP_M),
+        ):
+            if not extent:
+                continue
+            if standing != steered:
+                rows.append((*begin, steered, 0.0, standing))
+            alone = (
+                Motion(extent, 0.0, 0.0) if steered == math.inf else Motion(0.0, steered, extent)
+            )
+            ends, _ = alone.poses(begin, step, step)
+            for x, y, heading in ends:
+                rows.append((*begin, steered, extent / len(ends), math.nan))
+                begin = (float(x), float(y), float(heading))
+            standing = steered
+        return np.array(rows, np.float64).reshape(-1, 6)
 
     def poses_at(self, start: Pose, turned_rad: F64, along_m: F64) -> F64:
         """(m + k, 3) poses after (m,) angles of the turn, then after (k,) lengths of the arc.

@@ -183,21 +183,21 @@ class ValidatedPlanner(Validated):
         return result
 
     def _pass_checker(self, motion: Motion, request: PlanRequest) -> None:
-        """Check every pose of a motion by checker and zones; no evaluations are counted."""
-        spacing, local = self._config.checker, request.local_map
-        stances, _ = motion.stances(
-            request.pose, spacing.pose_step_m, math.radians(spacing.turn_step_deg)
-        )
+        """Check a motion by checker and zones; no evaluations are counted."""
+        local = request.local_map
         if local.keep_out is not None:
             cells = local.resolution_m * np.argwhere(local.keep_out)[:, ::-1] + local.origin_m
-            inside = any(self._covers(pose, cells) for pose in stances)
+            poses, _ = motion.poses(request.pose, 0.1, math.radians(3.0))
+            inside = any(self._covers(pose, cells) for pose in poses)
             self._part.expect(not inside, "commits to a motion that enters forbidden ground")
-        reasons = self._checker.reasons(np.ascontiguousarray(stances))
+        sweeps = motion.sweeps(request.pose, request.standing_curvature_per_m)
+        reasons = self._checker.reasons(sweeps)
         bad = np.flatnonzero(reasons)
         if bad.size:
             why = ", ".join(reason_names(int(reasons[bad[0]])))
             self._part.expect(
-                False, f"commits to a motion that checker {spacing.name} rejects: {why}"
+                False,
+                f"commits to a motion that checker {self._config.checker.name} rejects: {why}",
             )
 
     def _covers(self, pose: F64, points: NDArray[np.floating]) -> bool:

@@ -290,17 +290,6 @@ def _enav(config: Config) -> Enav:
     return config.planner
 
 
-def _checked(config: Config, motion: Motion, pose: Pose) -> F64:
-    """The stances of a motion that the planner checks."""
-    checker, tree = config.checker, _enav(config).tree
-    stances, _ = motion.stances(
-        pose,
-        tree.ace_step_m or checker.pose_step_m,
-        math.radians(tree.turn_step_deg or checker.turn_step_deg),
-    )
-    return stances
-
-
 def _passed_motion(
     checker: _core.Checker, config: Config, pose: Pose, rng: np.random.Generator
 ) -> Motion | None:
@@ -313,7 +302,7 @@ def _passed_motion(
         *(Motion(0.0, k, planner.commit_length_m) for k in planner.tree.curvature_per_m),
     ]
     order = [motions[i] for i in rng.permutation(len(motions))]
-    return next((m for m in order if not checker.reasons(_checked(config, m, pose)).any()), None)
+    return next((m for m in order if not checker.reasons(m.sweeps(pose)).any()), None)
 
 
 def _driven(
@@ -332,7 +321,8 @@ def _driven(
     rolled = {name: column[rolling] for name, column in bounds.items()}
     limits = [reason_names(int(r)) for r in states.columns["reasons"]]
     end = (float(commanded[-1, 0]), float(commanded[-1, 1]), float(commanded[-1, 2]))
-    near = _around(_checked(config, motion, start), tracking_m, tracking_rad)
+    stances, _ = motion.stances(start, 0.1, math.radians(10.0 / 3.0))
+    near = _around(stances, tracking_m, tracking_rad)
     return {
         "pose": pose,
         "turn_rad": motion.turn_rad,

@@ -17,12 +17,10 @@ PER_S = {"rad750_class": 200e6, "hpsc_class": 20e9}
 """Instructions a second of two classes of flight computer; assumed, not measured."""
 
 STAGES = (
-    "other", "costmap", "price", "cost_to_go",
-    *(f"{what}{risk}_{step}" for what in ("rank", "search") for risk in ("", "_risk")
-      for step in ("0.25", "0.10")),
+    "other", "costmap", "price", "cost_to_go", "rank", "rank_risk", "search", "search_risk",
 )  # fmt: skip
 """`other`: all of a cycle outside its stages. `search`: going down the ranked list without the
-evaluations, a path that is tried. Numbers are distances between checked poses [m]."""
+evaluations, a path that is tried."""
 
 _SHIPPED = "instructions.json"
 
@@ -86,8 +84,7 @@ class Instructions:
     def total(self, usage: Usage, checker: str, limits: str, predictor: str | None) -> float:
         """Instructions of a usage; `missing` must have been None."""
         stage, pose = self.stages, self.checkers[f"{checker}/{limits}"]
-        step = f"{Config().replaced(checker=checker).checker.pose_step_m:.2f}"
-        search = f"search_{step}" if predictor is None else f"search_risk_{step}"
+        search = "search" if predictor is None else "search_risk"
         if usage.rejected is None:
             poses = usage.evaluations * 0.5 * (pose["pass"] + pose["reject"])
         else:
@@ -96,8 +93,8 @@ class Instructions:
         plain = usage.cycles - usage.risk_uses + usage.rankings_again
         return (
             usage.cycles * (stage["other"] + stage["costmap"] + self.set_map[checker])
-            + plain * (stage["cost_to_go"] + stage[f"rank_{step}"])
-            + usage.risk_uses * (stage["price"] + stage["cost_to_go"] + stage[f"rank_risk_{step}"])
+            + plain * (stage["cost_to_go"] + stage["rank"])
+            + usage.risk_uses * (stage["price"] + stage["cost_to_go"] + stage["rank_risk"])
             + usage.inferences * (0.0 if predictor is None else self.network[predictor])
             + usage.paths_tried * stage[search]
             + poses
