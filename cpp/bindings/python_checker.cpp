@@ -1,6 +1,9 @@
 #include "python_checker.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "ground.hpp"
@@ -9,14 +12,21 @@
 namespace mlnav::bindings {
 namespace {
 
-Array<double> to_rows(const std::vector<Stance>& stances) {
-  Array<double> out({static_cast<py::ssize_t>(stances.size()), py::ssize_t{4}});
+// Rows of a pose and its curvature, or of a whole sweep.
+Array<double> to_rows(const std::vector<Sweep>& sweeps, bool whole) {
+  const py::ssize_t width = whole ? 6 : 4;
+  Array<double> out({static_cast<py::ssize_t>(sweeps.size()), width});
   double* p = out.mutable_data();
-  for (const Stance& stance : stances) {
-    *p++ = stance.pose.x_m;
-    *p++ = stance.pose.y_m;
-    *p++ = stance.pose.heading_rad;
-    *p++ = stance.curvature_per_m;
+  for (const Sweep& sweep : sweeps) {
+    const Pose2& pose = sweep.begin.pose;
+    const double row[6] = {pose.x_m,
+                           pose.y_m,
+                           pose.heading_rad,
+                           sweep.begin.curvature_per_m,
+                           sweep.extent,
+                           sweep.resteers ? sweep.steered_from_per_m
+                                          : std::numeric_limits<double>::quiet_NaN()};
+    p = std::copy_n(row, width, p);
   }
   return out;
 }
@@ -54,9 +64,13 @@ PythonChecker::PythonChecker(const RoverModel& model, const py::object& make) : 
       throw py::type_error(std::string("a checker needs a method ") + method + "()");
     }
   }
-  constexpr double kSpacing_m = 0.05;
-  spacing_m_ = kSpacing_m;
-  if (py::hasattr(checker_, "spacing_m")) spacing_m_ = py::cast<double>(checker_.attr("spacing_m"));
+  const auto attribute = [&](const char* name, auto* value) {
+    using Value = std::remove_pointer_t<decltype(value)>;
+    if (py::hasattr(checker_, name)) *value = py::cast<Value>(checker_.attr(name));
+  };
+  attribute("spacing_m", &spacing_m_);
+  attribute("takes_sweeps", &takes_sweeps_);
+  attribute("sees_steering", &sees_steering_);
   if (!(spacing_m_ >= 1e-3 && spacing_m_ <= 1.0)) {
     throw py::value_error("a checker's spacing_m must be 0.001 to 1 m");
   }
@@ -77,18 +91,23 @@ std::vector<AceReport> PythonChecker::answers(const std::vector<Sweep>& sweeps,
   AceReport bad_pose;
   bad_pose.reasons = kBadPose;
   std::vector<AceReport> out(sweeps.size(), bad_pose);
-  std::vector<Stance> asked;
+  std::vector<Sweep> asked;
   std::vector<std::size_t> place;
   for (std::size_t i = 0; i < sweeps.size(); ++i) {
     if (!sweep_ok(sweeps[i])) continue;
-    each_stance(sweeps[i], model_.geometry, spacing_m_, [&](const Stance& stance) {
-      asked.push_back(stance);
+    const auto ask = [&](const Sweep& what) {
+      asked.push_back(what);
       place.push_back(i);
       return true;
-    });
+    };
+    if (takes_sweeps_) {
+      ask(sweeps[i]);
+    } else {
+      each_stance(sweeps[i], model_.geometry, spacing_m_, ask);
+    }
   }
   if (asked.empty()) return out;
-  const Array<double> poses = to_rows(asked);
+  const Array<double> poses = to_rows(asked, takes_sweeps_);
   const std::vector<Reasons> bits = to_reasons(checker_.attr("reasons")(poses), asked.size());
   std::vector<AceReport> rows(asked.size());
   if (with_report) read_columns(checker_.attr("report")(poses), &rows);

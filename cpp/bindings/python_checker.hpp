@@ -12,7 +12,8 @@
 namespace mlnav::bindings {
 
 // Asks an object with set_map(grid), reasons(poses) and, if it has one, report(poses), as Checker has them. It judges
-// poses, rows of (x_m, y_m, heading_rad, curvature_per_m); its attribute spacing_m says how close along a sweep.
+// poses, rows of (x_m, y_m, heading_rad, curvature_per_m); its attribute spacing_m says how close along a sweep. One
+// whose attribute takes_sweeps is true gets whole sweeps, rows of six, as Checker.reasons does.
 //
 // As an AceChecker it takes the interpreter's lock for each question, so that a planner may plan without it.
 // What the object raises cannot pass through the core: the answer is kNotCertified, without further questions,
@@ -29,6 +30,7 @@ class PythonChecker final : public AceChecker {
   bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override;
   AceReport report(const Sweep& sweep) const noexcept override;
   const RoverModel& model() const noexcept override { return model_; }
+  bool sees_steering() const noexcept override { return sees_steering_; }
 
   // What was raised first since the last time; null: nothing.
   std::exception_ptr take_error() { return std::exchange(error_, nullptr); }
@@ -42,7 +44,9 @@ class PythonChecker final : public AceChecker {
   bool held(Ask&& ask) const noexcept;
 
   RoverModel model_;
-  double spacing_m_;
+  double spacing_m_ = 0.05;
+  bool takes_sweeps_ = false;
+  bool sees_steering_ = true;
   py::object checker_;
   mutable std::exception_ptr error_;
 };

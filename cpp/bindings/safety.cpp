@@ -45,6 +45,7 @@ CheckerInstance::CheckerInstance(const CheckerSpec& spec, std::size_t map_cells)
 
 Checker::Checker(CheckerSpec spec) : spec_(std::move(spec)) {
   const CheckerInstance probe(spec_, spec_.max_map_cells);
+  sees_steering_ = (*probe).sees_steering();
   if (probe.python() != nullptr) {
     settings_ = probe.python()->settings();
   } else if (spec_.name == "verified") {
@@ -160,6 +161,8 @@ void bind_safety(py::module_& m) {
           py::arg("make"), py::arg("model"), py::arg("name") = "python")
       .def_property_readonly("name", [](const Checker& self) { return self.spec().name; })
       .def_property_readonly("model", [](const Checker& self) { return self.spec().model; })
+      .def_property_readonly("takes_sweeps", [](const Checker&) { return true; })
+      .def_property_readonly("sees_steering", &Checker::sees_steering)
       .def_property_readonly("settings",
                              [](const Checker& self) { return self.settings().attr("copy")(); })
       .def("set_map", &Checker::set_map, py::arg("grid"))

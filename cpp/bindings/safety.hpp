@@ -65,6 +65,7 @@ class Checker {
   // The values it is set to, by name.
   const py::dict& settings() const { return settings_; }
   const CheckerSpec& spec() const { return spec_; }
+  bool sees_steering() const { return sees_steering_; }
 
  private:
   // A checker that has been given its map, and the map; not changed from then on.
@@ -78,6 +79,7 @@ class Checker {
 
   CheckerSpec spec_;
   py::dict settings_;
+  bool sees_steering_ = true;
   std::shared_ptr<const Mapped> mapped_;
 };
 

@@ -203,6 +203,8 @@ class PythonChecker(Protocol):
 
         Planners ask about one sweep at a time: poses along it, at most the attribute `spacing_m`
         apart (0.05 m without it). Poses are finite; the curvature is infinite in a turn in place.
+        With an attribute `takes_sweeps` that is true, rows are those of `Checker.reasons`, six
+        wide; with `sees_steering` that is false, re-steering is not asked about.
         """
 
 class Checker:
@@ -245,8 +247,8 @@ class Checker:
         that the wheels are re-steered from, at a standstill.
         """
     def report(self, sweeps: F64) -> dict[str, NDArray[np.generic]]:
-        """(n, 3 to 6) -> columns: safe (bool), reasons (uint16), roll_rad/pitch_rad/differential_rad/
-        bogie_left_rad/bogie_right_rad/origin_z_m (n, 2) bounds, tilt_max_rad, clearance_min_m,
+        """(n, 3 to 6) -> columns: safe (bool), reasons (uint16), roll_rad, pitch_rad,
+        differential_rad, bogie_left_rad/bogie_right_rad/origin_z_m (n, 2) bounds, tilt_max_rad, clearance_min_m,
         relief_max_m, margin_tilt_rad, margin_bogie_rad, margin_differential_rad,
         margin_clearance_m, margin_relief_m (n,), risk (n,) of `probabilistic`, else NaN,
         inner_steps, lookups, ranges (int32)."""

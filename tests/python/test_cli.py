@@ -228,7 +228,7 @@ def test_plan(level: Path, tmp_path: Path) -> None:
     summary = json.loads(result.stdout)
     assert summary["outcome"] == "path"
     assert summary["paths"] == 1694
-    assert len(summary["path"]) == summary["ace_floor"]
+    assert len(summary["path"]) <= summary["ace_floor"]
     assert (tmp_path / "plan.png").exists()
     assert "--force" in refused("plan", "--terrain", level, *ENDS, "--out", tmp_path)
 

@@ -117,9 +117,7 @@ def plan(z, guessed=None, commit_length_m: float = 1.0, short_paths: bool = True
     )
     local = HeightMap(z, RES, (0.05, 0.05), None, guessed)
     planner = _core.EnavPlanner(
-        config.planner.to_core(
-            config.heuristic, z.size, 0, config.checker.pose_step_m, config.checker.turn_step_deg
-        ),
+        config.to_core_planner(z.size),
         config.build_checker(z.size),
     )
     cost_grid = local.for_costs.grid if guessed is not None else None
@@ -194,7 +192,7 @@ def test_a_guess_leaves_what_is_known_alone() -> None:
 def test_a_map_for_costs_of_another_frame_is_refused() -> None:
     z = np.zeros((60, 60), np.float32)
     planner = _core.EnavPlanner(
-        Config().planner.to_core(Config().heuristic, 3600, 0, 0.1, 3.0),
+        Config().to_core_planner(3600),
         Config().build_checker(3600),
     )
     grid = HeightMap(z, RES, (0.0, 0.0)).grid

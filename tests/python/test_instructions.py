@@ -126,8 +126,7 @@ def test_the_shipped_counts_hold_together() -> None:
             assert build.missing(*pair.split("/"), "sobel") is None
         stage = build.stages
         assert all(v > 0 for v in stage.values())
-        # More poses, and a risk map, make ranking longer.
-        assert stage["rank"] < stage["rank"] < stage["rank_risk"]
+        assert stage["rank"] < stage["rank_risk"]
         # A proof costs more than a look at boxes.
         poses = build.checkers
         assert poses["verified/flight_like"]["pass"] > 10 * poses["fixed_box/enav_like"]["pass"]

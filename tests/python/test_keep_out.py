@@ -227,8 +227,6 @@ def test_a_start_whose_outline_touches_a_zone_is_unsafe(
 def planner_of(config: Config) -> _core.EnavPlanner:
     cells = 320 * 320
     return _core.EnavPlanner(
-        config.planner.to_core(
-            config.heuristic, cells, 0, config.checker.pose_step_m, config.checker.turn_step_deg
-        ),
+        config.to_core_planner(cells),
         config.build_checker(cells),
     )

@@ -113,9 +113,11 @@ def test_every_pose_of_a_path_has_been_asked_for_and_passed() -> None:
     asked = np.concatenate([poses for checker in made for poses in checker.asked])
     passed = {tuple(row) for row in asked[right_half_only(asked) == 0][:, :3]}
     assert all(tuple(row) in passed for row in result.path)
-    assert all(poses.shape == (1, 4) for poses in made[-1].asked)
+    for poses in made[-1].asked[1:]:  # poses of one sweep, close to each other
+        assert poses.shape[1] == 4
+        assert (np.hypot(*np.diff(poses[:, :2], axis=0).T) < 0.0501).all()
     assert np.isinf(asked[:, 3]).any()  # turning in place
-    assert len(asked) == result.ace_evaluations
+    assert len(made[-1].asked) == result.ace_evaluations
 
 
 def test_a_checker_that_passes_nothing_ends_the_cycle() -> None:
@@ -269,7 +271,7 @@ def test_no_answer_is_no_pass(answer: Callable[[np.ndarray], object], error: typ
             planner.plan(ground(), START, GOAL)
 
 
-@pytest.mark.parametrize("calls_before", [0, 1, 5, 30])
+@pytest.mark.parametrize("calls_before", [0, 1, 5, 15])
 def test_what_a_checker_raises_is_raised_when_the_cycle_is_over(calls_before: int) -> None:
     """It is not asked again in that cycle, and the next one begins afresh."""
     made: list[Level] = []
@@ -321,10 +323,10 @@ def test_a_map_that_the_checker_refuses_is_not_planned_on() -> None:
 
 def test_an_error_of_the_checker_goes_before_one_of_the_risk_source() -> None:
     """And neither of them waits for the next cycle."""
-    answers = iter([[0], [TILT]])
+    answers = iter([0, TILT])
 
     def answer(poses: np.ndarray) -> list[int]:
-        return next(answers)  # StopIteration from the third on
+        return [next(answers)] * len(poses)  # StopIteration from the third on
 
     def source() -> None:
         raise OSError("no map")
@@ -335,7 +337,7 @@ def test_an_error_of_the_checker_goes_before_one_of_the_risk_source() -> None:
     planner = _core.EnavPlanner(config, checker)
     with pytest.raises(StopIteration):
         planner.plan(ground(), START, GOAL, risk_source=source)
-    answers = iter([[0]] * 10_000)
+    answers = iter([0] * 10_000)
     assert planner.plan(ground(), START, GOAL).outcome == "path"
 
 

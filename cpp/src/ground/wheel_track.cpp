@@ -52,15 +52,16 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   const double y0 = (lo.y_m - grid.origin_y_m - size) * per_m;
   const double x1 = (hi.x_m - grid.origin_x_m + size) * per_m;
   const double y1 = (hi.y_m - grid.origin_y_m + size) * per_m;
-  // Also rejects NaN. The rim of the map is left out: its outermost half cell has no cells beyond.
-  if (!(x0 >= 0.0 && y0 >= 0.0 && x1 + kBlock < grid.nx - 1 && y1 + kBlock < grid.ny - 1)) {
-    return Status::kOutsideMap;
+  // Also rejects NaN.
+  if (!(x1 > 0.0 && y1 > 0.0 && x0 < grid.nx && y0 < grid.ny && x1 - x0 < kSide && y1 - y0 < kSide)) {
+    return x1 > 0.0 && y1 > 0.0 && x0 < grid.nx && y0 < grid.ny ? Status::kConfigBad : Status::kOutsideMap;
   }
-  const int cell_x = static_cast<int>(x0);
-  const int cell_y = static_cast<int>(y0);
-  nx_ = static_cast<int>(x1) + kBlock + 2 - cell_x;
-  ny_ = static_cast<int>(y1) + kBlock + 2 - cell_y;
+  const int cell_x = floor_of(x0);
+  const int cell_y = floor_of(y0);
+  nx_ = floor_of(x1) + kBlock + 2 - cell_x;
+  ny_ = floor_of(y1) + kBlock + 2 - cell_y;
   if (nx_ > kSide || ny_ > kSide) return Status::kConfigBad;
+  over_border_ = cell_x < 0 || cell_y < 0 || cell_x + nx_ > grid.nx || cell_y + ny_ > grid.ny;
   origin_x_m_ = grid.center_x_m(cell_x);
   origin_y_m_ = grid.center_y_m(cell_y);
   // Any height near by serves as the datum.
@@ -75,14 +76,19 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   bool high = false;
   float highest = -std::numeric_limits<float>::infinity();
   for (int iy = 0; iy < ny_; ++iy) {
-    const float* const from = grid.z + static_cast<std::ptrdiff_t>(cell_y + iy) * grid.nx + cell_x;
+    const bool in_map = cell_y + iy >= 0 && cell_y + iy < grid.ny;
+    const std::ptrdiff_t first = in_map ? static_cast<std::ptrdiff_t>(cell_y + iy) * grid.nx : 0;
     float* const to = z_ + iy * kSide;
     const double row = datum_m_ +
                        trend.slope_y * (origin_y_m_ + iy * resolution_m_ - trend.foot.y_m) +
                        trend.slope_x * (origin_x_m_ - trend.foot.x_m);
     const double step = trend.slope_x * resolution_m_;
     for (int ix = 0; ix < nx_; ++ix) {
-      const double z = static_cast<double>(from[ix]) - (row + step * ix);
+      // The map's outermost half cell, where the ground is level, counts as unknown as well.
+      const bool inside = in_map && cell_x + ix >= 0 && cell_x + ix < grid.nx;
+      const float ground =
+          inside ? grid.z[first + cell_x + ix] : std::numeric_limits<float>::quiet_NaN();
+      const double z = static_cast<double>(ground) - (row + step * ix);
       high |= std::fabs(z) > kMostRise_m;
       const float stored = static_cast<float>(z);
       any_unknown_ |= stored != stored;

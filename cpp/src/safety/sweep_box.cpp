@@ -233,14 +233,13 @@ bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexc
     const double f = axles.forward[i] - r * sin * steering[i].sin;
     const double l = axles.left[i] + r * sin * steering[i].cos;
     const Point2 foot{pose.x_m + f * h.cos - l * h.sin, pose.y_m + f * h.sin + l * h.cos};
-    bool known = true;
     const auto height = [&](double forward, double left, SinCos at) {
       const double side = r * at.sin;  // the axle is this far to the right of the foot
       const double x = foot.x_m + forward * h.cos - left * h.sin + side * wheel.sin;
       const double y = foot.y_m + forward * h.sin + left * h.cos - side * wheel.cos;
       ++work_->lookups;
       const WheelHeight w = wheel_height(map_, settle_.footprint, x, y, wheel, at);
-      known = known && w.status == Status::kOk;
+      if (w.status != Status::kOk) ground_ = w.status;
       return w.height_m;
     };
     const double lean_step = 1.3 * step_m;
@@ -254,7 +253,7 @@ bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexc
     const SinCos more{lean.sin + lean_step * lean.cos, lean.cos - lean_step * lean.sin};
     const SinCos less{lean.sin - lean_step * lean.cos, lean.cos + lean_step * lean.sin};
     const double slope_lean = (height(0.0, 0.0, more) - height(0.0, 0.0, less)) / (2.0 * lean_step);
-    if (!known) return false;
+    if (ground_ != Status::kOk) return false;
     box->trend[i].foot = foot;
     box->trend[i].lean_rad = det_asin(sin);
     box->trend[i].slope_x = slope_f * h.cos - slope_l * h.sin;
@@ -892,8 +891,11 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset,
 SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double step_m,
                                          double steepest, SweepBox* box,
                                          unsigned* reasons) noexcept {
-  *reasons = kUnknown;
-  if (!linearize(box, step_m, steepest)) return kNoGround;
+  ground_ = Status::kOk;
+  if (!linearize(box, step_m, steepest)) {
+    *reasons = ground_ == Status::kOk ? Reasons{kNotCertified} : reason_of(ground_);
+    return ground_ == Status::kOk ? kNoBox : kNoGround;
+  }
   *reasons = kNotCertified;
   if (!prepare(*box)) return kNoBox;
   if (!precondition(box)) return kNoBox;
@@ -929,7 +931,7 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
       }
       needs[i] = need(*box, motion_, i, (trapped ? kTighter : 1.0) * half[i], roomy);
       if (needs[i] >= kUnknownResidual) {
-        *reasons = kUnknown;
+        *reasons = near_[i].patch.over_border() ? kBorder : kUnknown;
         return kNoGround;
       }
       if (roomy && needs[i] > half[i]) fits = false;

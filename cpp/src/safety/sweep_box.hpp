@@ -154,6 +154,7 @@ class SweepProver {
   const RoverModel& model_;
   const SettleModel& settle_;
   CheckWork* work_;
+  Status ground_ = Status::kOk;  // what the last look-ups of H met
   WheelSamples every_sample_;
   Nodes nodes_;
   Motion motion_;

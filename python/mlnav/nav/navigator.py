@@ -78,6 +78,7 @@ class Navigator:
         mine = numbers_of("heuristic", self._config.heuristic)
         return {
             **numbers_of_struct("rover", model.geometry),
+            **numbers_of_struct("tracking", model.tracking),
             **numbers_of_struct("limits", model.limits),
             **{f"checker.{name}": value for name, value in self.checker.settings.items()},
             **{key: value for key, value in planned.items() if key.startswith("planner.")},

@@ -67,6 +67,9 @@ class Plan:
     start_reasons: int = 0
     ace_evaluations: int = 0
     ace_floor: int = 0
+    ace_boxes: int = 0
+    ace_lookups: int = 0
+    ace_ranges: int = 0
     overthink: bool = False
     paths: int = 0
     paths_finite: int = 0

@@ -57,8 +57,8 @@ struct WheelTrackBounds {
 class WheelPatch {
  public:
   // Feet within [lo, hi] can be asked about, in regions in which no sample moves more than `wide_m` along
-  // either axis of the map. kOutsideMap: ground beyond the map would be needed. kConfigBad: the patch has no room
-  // for so much ground.
+  // either axis of the map. kOutsideMap: all that is beyond the map. kConfigBad: the patch has no room for so much
+  // ground, or it is too steep.
   Status fill(const GridView& grid, const WheelFootprint& footprint, const WheelTrend& trend,
               Point2 lo, Point2 hi, double wide_m) noexcept;
 
@@ -71,6 +71,9 @@ class WheelPatch {
   // Largest height span of the ground under the footprint at any pose of the region, bounded from above; a
   // bound of at most `enough_m` may be coarse. +inf over unknown ground.
   double relief_bound_m(const WheelRegion& region, double enough_m) const noexcept;
+
+  // Whether the ground that may be asked about reaches over the map's border, where all is unknown.
+  bool over_border() const noexcept { return over_border_; }
 
  private:
   static constexpr int kSide = 30;
@@ -92,6 +95,7 @@ class WheelPatch {
   double datum_m_ = 0.0;
   int nx_ = 0, ny_ = 0;
   bool any_unknown_ = false;
+  bool over_border_ = false;
   float highest_ = 0.0F;   // above datum and trend
   float steepest_ = 0.0F;  // gradient over the trend, rise per cell
   double error_m_ = 0.0;   // of the map
