@@ -107,7 +107,8 @@ std::vector<Stance> to_stances(const Array<double>& array) {
 std::vector<Sweep> to_sweeps(const Array<double>& array) {
   if (array.ndim() != 2 || array.shape(1) < 3 || array.shape(1) > 6) {
     throw CoreError(
-        "sweeps must have shape (n, 3): x_m, y_m, heading_rad, up to (n, 6): curvature_per_m, extent, "
+        "sweeps must have shape (n, 3): x_m, y_m, heading_rad, up to (n, 6): curvature_per_m, "
+        "extent, "
         "steered_from_per_m too");
   }
   const py::ssize_t width = array.shape(1);

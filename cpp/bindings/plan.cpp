@@ -43,8 +43,8 @@ py::tuple state_of(const PyPlanResult& r) {
       r.short_path, r.path_cost, path,
       py::make_tuple(t.ace_evaluations, t.ace_floor, t.overthink, t.paths, t.paths_finite,
                      t.paths_tried, t.chosen_rank, t.risk_requested, t.risk_refused, t.risk_used,
-                     t.evaluations_before_risk, t.risk_asked, t.work, t.work_exhausted, t.ace_work.boxes,
-                     t.ace_work.lookups, t.ace_work.ranges),
+                     t.evaluations_before_risk, t.risk_asked, t.work, t.work_exhausted,
+                     t.ace_work.boxes, t.ace_work.lookups, t.ace_work.ranges),
       std::vector<std::int64_t>(t.rejects, t.rejects + kReasonCount),
       std::vector<double>(t.stage_s, t.stage_s + kStageCount), t.arena_used_bytes);
 }
@@ -269,8 +269,7 @@ void bind_plan(py::module_& m) {
                              [](const R& r) { return r.telemetry.ace_evaluations; })
       .def_property_readonly("ace_floor", [](const R& r) { return r.telemetry.ace_floor; })
       .def_property_readonly("ace_boxes", [](const R& r) { return r.telemetry.ace_work.boxes; })
-      .def_property_readonly("ace_lookups",
-                             [](const R& r) { return r.telemetry.ace_work.lookups; })
+      .def_property_readonly("ace_lookups", [](const R& r) { return r.telemetry.ace_work.lookups; })
       .def_property_readonly("ace_ranges", [](const R& r) { return r.telemetry.ace_work.ranges; })
       .def_property_readonly("overthink", [](const R& r) { return r.telemetry.overthink; })
       .def_property_readonly("paths", [](const R& r) { return r.telemetry.paths; })

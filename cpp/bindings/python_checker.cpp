@@ -19,13 +19,13 @@ Array<double> to_rows(const std::vector<Sweep>& sweeps, bool whole) {
   double* p = out.mutable_data();
   for (const Sweep& sweep : sweeps) {
     const Pose2& pose = sweep.begin.pose;
-    const double row[6] = {pose.x_m,
-                           pose.y_m,
-                           pose.heading_rad,
-                           sweep.begin.curvature_per_m,
-                           sweep.extent,
-                           sweep.resteers ? sweep.steered_from_per_m
-                                          : std::numeric_limits<double>::quiet_NaN()};
+    const double row[6] = {
+        pose.x_m,
+        pose.y_m,
+        pose.heading_rad,
+        sweep.begin.curvature_per_m,
+        sweep.extent,
+        sweep.resteers ? sweep.steered_from_per_m : std::numeric_limits<double>::quiet_NaN()};
     p = std::copy_n(row, width, p);
   }
   return out;

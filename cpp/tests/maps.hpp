@@ -22,7 +22,7 @@ struct Map {
   mlnav::GridView view;
 
   Map(int nx, int ny, double ox, double oy, double res)
-      : z(static_cast<std::size_t>(nx * ny), 0.0f), view{nullptr, nx, ny, ox, oy, res} {
+      : z(static_cast<std::size_t>(nx * ny), 0.0f), view{nullptr, nx, ny, ox, oy, res, 0.0} {
     view.z = z.data();
   }
   Map(const Map&) = delete;  // `view` points into `z`

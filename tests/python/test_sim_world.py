@@ -327,8 +327,8 @@ def test_ground_without_a_number_is_named() -> None:
 
 
 def test_a_run_that_drives_on_counts_its_unsafe_states_and_is_no_success() -> None:
-    z = np.zeros((200, 260))
-    z[80:120, 128:131] = 0.35  # a sill across the way: relief beyond the limit, no more
+    # A ridge across the way: relief beyond the limit, no more.
+    z = np.tile(np.maximum(0.0, 0.35 - 0.7 * np.abs(np.arange(260) * 0.1 - 13.0)), (200, 1))
     terrain = Terrain(z, 0.1, name="sill")
     config = Config().replaced(["world.limits=flight_like"], limits="enav_like")
     start, goal = (8.0, 10.0), (18.0, 10.0)

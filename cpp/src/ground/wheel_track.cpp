@@ -53,8 +53,10 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   const double x1 = (hi.x_m - grid.origin_x_m + size) * per_m;
   const double y1 = (hi.y_m - grid.origin_y_m + size) * per_m;
   // Also rejects NaN.
-  if (!(x1 > 0.0 && y1 > 0.0 && x0 < grid.nx && y0 < grid.ny && x1 - x0 < kSide && y1 - y0 < kSide)) {
-    return x1 > 0.0 && y1 > 0.0 && x0 < grid.nx && y0 < grid.ny ? Status::kConfigBad : Status::kOutsideMap;
+  if (!(x1 > 0.0 && y1 > 0.0 && x0 < grid.nx && y0 < grid.ny && x1 - x0 < kSide &&
+        y1 - y0 < kSide)) {
+    return x1 > 0.0 && y1 > 0.0 && x0 < grid.nx && y0 < grid.ny ? Status::kConfigBad
+                                                                : Status::kOutsideMap;
   }
   const int cell_x = floor_of(x0);
   const int cell_y = floor_of(y0);

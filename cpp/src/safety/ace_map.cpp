@@ -140,7 +140,7 @@ Status AceMapper::compute(const FixedBoxChecker& checker, int bins,
 }
 
 void check_sweeps(const AceChecker& checker, Span<const Sweep> sweeps, Reasons* reasons,
-                   AceReport* reports) noexcept {
+                  AceReport* reports) noexcept {
   for (std::size_t i = 0; i < sweeps.size; ++i) {
     if (reports != nullptr) {
       reports[i] = checker.report(sweeps[i]);

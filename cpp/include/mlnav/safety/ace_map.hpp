@@ -31,6 +31,6 @@ class AceMapper : NoCopy {
 // Verdicts of any checker on a list of sweeps, in order. Without `reports` the verdicts alone go to
 // `reasons`; with them, `reasons` may be null.
 void check_sweeps(const AceChecker& checker, Span<const Sweep> sweeps, Reasons* reasons,
-                   AceReport* reports) noexcept;
+                  AceReport* reports) noexcept;
 
 }  // namespace mlnav
