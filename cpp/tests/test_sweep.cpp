@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "../src/safety/link_bounds.hpp"
 #include "../src/safety/sweep_box.hpp"
 #include "maps.hpp"
 #include "mlnav/safety/fixed_box.hpp"
@@ -14,6 +15,91 @@
 #include "mlnav/safety/verified.hpp"
 
 namespace mlnav {
+
+// What the prover knows of a box that it has proven.
+struct SweepProbe {
+  // Bounds of T over the box, refined as far as they can be.
+  static bool finest_image(SweepProver* prover, const SweepBox& box, double image_m[verified::kN]) {
+    SweepProver::Motion motion;
+    if (!prover->prepare(box) || !prover->bound_motion(box, box.half_m, &motion)) return false;
+    for (int i = 0; i < verified::kN; ++i) {
+      unsigned reasons = 0;  // no room for the ground about a box that has grown as large as it may
+      if (!prover->look_round(box, motion, i, &reasons)) return false;
+      image_m[i] = prover->need(box, motion, i, 0.0, false);
+    }
+    return true;
+  }
+  // The centre line of a wheel between the nodes: largest share of what its track allows, of place, lean and S.
+  static void look_between(SweepProver* prover, const SweepBox& box, double share[3]) {
+    ASSERT_TRUE(prover->prepare(box));
+    SweepProver::Motion still{};
+    const auto outside = [](double lo, double hi, double lo_end, double hi_end, double value) {
+      const double allowed = value > 0.5 * (lo + hi) ? hi - hi_end : lo_end - lo;
+      const double off = value > 0.5 * (lo + hi) ? value - hi_end : lo_end - value;
+      return allowed > 1e-7 ? off / allowed : 0.0;
+    };
+    for (int wheel = 0; wheel < verified::kN; ++wheel) {
+      SweepProver::Track track;
+      prover->lay_track(box, still, wheel, 0, SweepProver::kNodes - 1, &track);
+      const SweepProver::Nodes& nodes = prover->nodes_;
+      const WheelTrend& g = box.trend[wheel];
+      for (int piece = 0; piece < track.pieces; ++piece) {
+        for (const double part : {0.25, 0.5, 0.75}) {
+          const double t = (piece + part) / track.pieces;
+          double q[verified::kN];
+          for (int j = 0; j < verified::kN; ++j)
+            q[j] = box.q_from[j] + t * (box.q_to[j] - box.q_from[j]);
+          verified::Turns<double> turns;
+          turn_links(q, &turns);
+          SinCos steering[kWheels];
+          box.sweep.steering_at(prover->model_.geometry, box.from + t * (box.to - box.from),
+                                steering);
+          verified::Axles<double> axles;
+          verified::place_axles<false>(prover->model_.geometry, steering, turns, &axles);
+          const Pose2 pose = box.pose_at(t);
+          const SinCos h = det_sincos(pose.heading_rad);
+          const double r = prover->model_.geometry.wheel_radius_m, sin = axles.sin_lean[wheel];
+          const double f = axles.forward[wheel] - r * sin * steering[wheel].sin;
+          const double l = axles.left[wheel] + r * sin * steering[wheel].cos;
+          const Point2 foot{pose.x_m + f * h.cos - l * h.sin, pose.y_m + f * h.sin + l * h.cos};
+          const double lean = det_asin(sin);
+          const double s =
+              q[verified::kHeight] + axles.up[wheel] - r - g.slope_x * (foot.x_m - g.foot.x_m) -
+              g.slope_y * (foot.y_m - g.foot.y_m) - g.slope_lean_m * (lean - g.lean_rad);
+          const double x = foot.x_m - track.origin.x_m, y = foot.y_m - track.origin.y_m;
+          const double n = y * track.along.cos - x * track.along.sin;
+          const SweepProver::Rectangle& at = track.piece[piece];
+          EXPECT_GE(n, at.across_lo);
+          EXPECT_LE(n, at.across_hi);
+          EXPECT_GE(lean, track.lean_lo[piece]);
+          EXPECT_LE(lean, track.lean_hi[piece]);
+          EXPECT_GE(s, track.s_lo[piece]);
+          EXPECT_LE(s, track.s_hi[piece]);
+          const auto ends = [&](const double* a, const double* b, double lo, double hi,
+                                double value) {
+            return outside(lo, hi, std::min(*a, *b), std::max(*a, *b), value);
+          };
+          share[1] = std::max(share[1],
+                              ends(&nodes.lean_rad[piece][wheel], &nodes.lean_rad[piece + 1][wheel],
+                                   track.lean_lo[piece], track.lean_hi[piece], lean));
+          share[2] = std::max(share[2], ends(&nodes.s[piece][wheel], &nodes.s[piece + 1][wheel],
+                                             track.s_lo[piece], track.s_hi[piece], s));
+          // The heading of the wheel, from the nearest node.
+          const SinCos wheel_now = wheel_heading(h, steering[wheel]);
+          const SinCos wheel_then =
+              wheel_heading(nodes.heading[piece], nodes.steering[piece][wheel]);
+          const double turned =
+              std::fabs(det_atan2(wheel_now.sin * wheel_then.cos - wheel_now.cos * wheel_then.sin,
+                                  wheel_now.cos * wheel_then.cos + wheel_now.sin * wheel_then.sin));
+          EXPECT_LE(turned, track.turn_step_rad + 1e-9);
+          if (track.turn_step_rad > 1e-4)
+            share[0] = std::max(share[0], turned / track.turn_step_rad);
+        }
+      }
+    }
+  }
+};
+
 namespace {
 
 using mlnav_test::Map;
@@ -85,21 +171,21 @@ void state_of(const ChainState<double>& s, double q[kN]) {
 struct Count {
   int boxes = 0, tried = 0, settled = 0;
   double largest_share = 0.0;  // of |T| in its image
+  double between[3] = {};      // of what may lie between nodes: heading, lean, S
 };
 
 // Proves boxes about random stretches and holds T, computed from the links and H point by point, against the image;
 // and settled states against the bounds.
-Count look_at_boxes(Kind kind, double roughness_m, const Tube& tube, double least_m, std::uint32_t seed,
-                    int wanted, double offset_m = 0.0) {
+Count look_at_boxes(Kind kind, double roughness_m, const Tube& tube, double least_m,
+                    std::uint32_t seed, int wanted, double offset_m = 0.0) {
   std::mt19937 rng(seed);
   std::uniform_real_distribution<double> unit(-1.0, 1.0);
   RoverModel model;
-  model.limits.relief_max_m = INFINITY;
-  model.limits.clearance_min_m = 0.01;
+  model.limits = {0.01, 44 * kDeg, 44 * kDeg, 44 * kDeg, 10.0, INFINITY};
   const Rig rig(model);
   Count count;
-  for (int scene = 0; count.boxes < wanted && scene < 40; ++scene) {
-    const Ground ground(roughness_m, rng);
+  for (int scene = 0; count.boxes < wanted && scene < 80; ++scene) {
+    const Ground ground(roughness_m, rng, roughness_m == 0.0 ? 0.6 : 0.35);
     const GridView& map = ground.map.view;
     CheckWork work;
     const auto prover = std::make_unique<SweepProver>(map, rig.model, rig.settle_model, &work);
@@ -123,18 +209,24 @@ Count look_at_boxes(Kind kind, double roughness_m, const Tube& tube, double leas
                          SweepProver::kProven) {
         continue;
       }
+      double image_m[kN];
+      if (!SweepProbe::finest_image(prover.get(), box, image_m)) continue;
       ++count.boxes;
-      for (int k = 0; k < 120; ++k) {
-        const auto u = [&] { return k % 3 != 2 ? (rng() % 2 == 0 ? 1.0 : -1.0) : unit(rng); };
-        const double t = k % 4 == 0 ? 0.5 + 0.5 * u() : 0.5 + 0.5 * unit(rng);
+      SweepProbe::look_between(prover.get(), box, count.between);
+      for (int k = 0; k < 180; ++k) {  // all corners, at both ends; then points inside
+        const bool corner = k < 128;
+        const auto u = [&] { return corner ? (rng() % 2 == 0 ? 1.0 : -1.0) : unit(rng); };
+        const double t = corner ? k / 64 : 0.5 + 0.5 * unit(rng);
         const double e[3] = {tube.along_m * u(), tube.across_m * u(), tube.heading_rad * u()};
         double inside[kN], q[kN];
-        for (int i = 0; i < kN; ++i) inside[i] = box.half_m[i] * u();
+        for (int i = 0; i < kN; ++i) {
+          inside[i] = box.half_m[i] * (corner ? ((k >> i & 1) != 0 ? 1.0 : -1.0) : u());
+        }
         for (int j = 0; j < kN; ++j) {
           q[j] = box.q_from[j] + t * (box.q_to[j] - box.q_from[j]);
           for (int i = 0; i < kN; ++i) {
-            q[j] += box.y[j][i] *
-                    (inside[i] + box.chi[0][i] * e[0] + box.chi[1][i] * e[1] + box.chi[2][i] * e[2]);
+            q[j] += box.y[j][i] * (inside[i] + box.chi[0][i] * e[0] + box.chi[1][i] * e[1] +
+                                   box.chi[2][i] * e[2]);
           }
         }
         SinCos steering[kWheels];
@@ -147,13 +239,14 @@ Count look_at_boxes(Kind kind, double roughness_m, const Tube& tube, double leas
         const SinCos heading = det_sincos(pose.heading_rad);
         for (int i = 0; i < kN; ++i) {
           const double sin = axles.sin_lean[i];
-          const WheelHeight h = wheel_height(
-              map, rig.settle_model.footprint,
-              pose.x_m + axles.forward[i] * heading.cos - axles.left[i] * heading.sin,
-              pose.y_m + axles.forward[i] * heading.sin + axles.left[i] * heading.cos,
-              wheel_heading(heading, steering[i]), {sin, std::sqrt(1.0 - sin * sin)});
-          const double gap = q[verified::kHeight] + axles.up[i] - model.geometry.wheel_radius_m - h.height_m;
-          const double share = std::fabs(inside[i] - gap) / box.image_m[i];
+          const WheelHeight h =
+              wheel_height(map, rig.settle_model.footprint,
+                           pose.x_m + axles.forward[i] * heading.cos - axles.left[i] * heading.sin,
+                           pose.y_m + axles.forward[i] * heading.sin + axles.left[i] * heading.cos,
+                           wheel_heading(heading, steering[i]), {sin, std::sqrt(1.0 - sin * sin)});
+          const double gap =
+              q[verified::kHeight] + axles.up[i] - model.geometry.wheel_radius_m - h.height_m;
+          const double share = std::fabs(inside[i] - gap) / image_m[i];
           EXPECT_LE(share, 1.0) << "wheel " << i << " at " << t;
           count.largest_share = std::max(count.largest_share, share);
           EXPECT_LE(box.image_m[i], box.half_m[i]);
@@ -174,6 +267,115 @@ Count look_at_boxes(Kind kind, double roughness_m, const Tube& tube, double leas
   return count;
 }
 
+// What the first derivatives of the linkage leave out, angle by angle and in pairs, so that each term has its turn.
+TEST(LinkBounds, HoldAndAreMet) {
+  const RoverGeometry geometry;
+  std::mt19937 rng(5);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  for (const bool steers : {false, true}) {
+    for (int mask = 1; mask < 16; ++mask) {
+      if (__builtin_popcount(static_cast<unsigned>(mask)) > 2) continue;
+      double most[4] = {};  // share of s, forward, left, lean
+      for (int n = 0; n < 1500; ++n) {
+        const int wheel = static_cast<int>(rng() % 6U);
+        const int side = wheel / 3;
+        const double sign = side == 0 ? 1.0 : -1.0;
+        const double middle[kLinkAngles] = {0.4 * unit(rng), 0.4 * unit(rng), 0.4 * unit(rng),
+                                            0.5 * unit(rng)};
+        double line[kLinkAngles] = {}, box[kLinkAngles] = {};
+        for (int a = 0; a < kLinkAngles; ++a) {
+          if ((mask >> a & 1) == 0) continue;
+          line[a] = n % 2 == 0 ? 0.0 : 0.1 * std::fabs(unit(rng));
+          box[a] = 0.001 + 0.1 * std::fabs(unit(rng));
+        }
+        const double steering = unit(rng);
+        const double steering_half = steers ? 0.1 * std::fabs(unit(rng)) : 0.0;
+        const double g_f = 0.7 * unit(rng), g_l = 0.7 * unit(rng);
+        const double kappa = n % 3 == 0 ? 0.3 * unit(rng) : 0.0;
+        struct Place {
+          double s, forward, left, lean;
+        };
+        const auto turned = [&](const double angle[kLinkAngles]) {
+          verified::Turns<double> t{};
+          const SinCos roll = det_sincos(angle[kRolled]), body = det_sincos(angle[kBody]);
+          const SinCos rocker = det_sincos(angle[kRocker]), bogie = det_sincos(angle[kBogieLink]);
+          t.sin_roll = roll.sin;
+          t.cos_roll = roll.cos;
+          t.sin_pitch = body.sin;
+          t.cos_pitch = body.cos;
+          for (int s = 0; s < 2; ++s) {
+            t.sin_rocker[s] = rocker.sin;
+            t.cos_rocker[s] = rocker.cos;
+            t.sin_bogie[s] = bogie.sin;
+            t.cos_bogie[s] = bogie.cos;
+          }
+          return t;
+        };
+        const auto place = [&](const double angle[kLinkAngles], double steer) {
+          SinCos steered[kWheels];
+          for (SinCos& s : steered) s = det_sincos(steer);
+          verified::Axles<double> axles;
+          verified::place_axles<false>(geometry, steered, turned(angle), &axles);
+          const double r = geometry.wheel_radius_m, sin = axles.sin_lean[wheel];
+          const double f = axles.forward[wheel] - r * sin * steered[0].sin;
+          const double l = axles.left[wheel] + r * sin * steered[0].cos;
+          const double lean = det_asin(sin);
+          return Place{axles.up[wheel] - g_f * f - g_l * l - kappa * lean, f, l, lean};
+        };
+        const LinkBounds bounds = bound_links(geometry, wheel, turned(middle), det_sincos(steering),
+                                              steering_half, g_f, g_l, kappa, line, box);
+        ASSERT_TRUE(bounds.usable);
+        SinCos steered[kWheels];
+        for (SinCos& s : steered) s = det_sincos(steering);
+        verified::Axles<double> at;
+        verified::place_axles<true>(geometry, steered, turned(middle), &at);
+        for (unsigned corner = 0; corner < 256; ++corner) {
+          double from[kLinkAngles], to[kLinkAngles], delta[kLinkAngles];
+          bool repeated = false;
+          for (int a = 0; a < kLinkAngles; ++a) {
+            repeated |= (mask >> a & 1) == 0 && (corner >> (2 * a) & 3) != 0;
+            from[a] = middle[a] + line[a] * ((corner >> (2 * a) & 1) != 0 ? 1.0 : -1.0);
+            delta[a] = box[a] * ((corner >> (2 * a + 1) & 1) != 0 ? 1.0 : -1.0);
+            to[a] = from[a] + delta[a];
+          }
+          if (repeated) continue;
+          const double state[kN] = {delta[kRolled],
+                                    delta[kBody],
+                                    sign * (delta[kRocker] - delta[kBody]),
+                                    side == 0 ? delta[kBogieLink] - delta[kRocker] : 0.0,
+                                    side == 1 ? delta[kBogieLink] - delta[kRocker] : 0.0,
+                                    0.0};
+          double up = 0.0, f = 0.0, l = 0.0, lean = 0.0;
+          for (int j = 0; j < kN; ++j) {
+            up += at.d_up[wheel][j] * state[j];
+            f += at.d_forward[wheel][j] * state[j];
+            l += at.d_left[wheel][j] * state[j];
+            lean += at.d_lean[wheel][j] * state[j];
+          }
+          const double steer = steering + steering_half * (corner % 3 == 0   ? 1.0
+                                                           : corner % 3 == 1 ? -1.0
+                                                                             : 0.5);
+          const Place a = place(from, steer), b = place(to, steer);
+          const double rest[4] = {b.s - a.s - (up - g_f * f - g_l * l - kappa * lean),
+                                  b.forward - a.forward - f, b.left - a.left - l,
+                                  b.lean - a.lean - lean};
+          const double bound[4] = {bounds.s_m, bounds.forward_m, bounds.left_m, bounds.lean_rad};
+          for (int k = 0; k < 4; ++k) {
+            ASSERT_LE(std::fabs(rest[k]), bound[k] + 1e-12) << "angles " << mask << ", value " << k;
+            if (bound[k] > 1e-5) most[k] = std::max(most[k], std::fabs(rest[k]) / bound[k]);
+          }
+        }
+      }
+      EXPECT_GT(most[0], 0.9) << mask << steers;
+      EXPECT_GT(most[1], 0.75) << mask << steers;
+      EXPECT_GT(most[2], 0.85) << mask << steers;
+      if (mask != 1 << kBody) {
+        EXPECT_GT(most[3], 0.55) << mask << steers;
+      }
+    }
+  }
+}
+
 constexpr Tube kNoTube{};
 constexpr Tube kNarrow{0.01, 0.01, 0.3 * kDeg};
 
@@ -183,15 +385,17 @@ TEST(SweepBox, TheImageHoldsT) {
     EXPECT_GE(rough.boxes, 60) << kind;
     EXPECT_GT(rough.largest_share, 0.6) << kind;
     EXPECT_GT(rough.settled, 100) << kind;
+    EXPECT_GT(*std::max_element(rough.between, rough.between + 3), 0.7) << kind;
   }
 }
 
 // On a plane H has no residual, so that the image is the links' second order alone.
 TEST(SweepBox, TheLinksSecondOrderIsBounded) {
   for (const Kind kind : {kArc, kTurn, kResteer}) {
-    const Count plane = look_at_boxes(kind, 0.0, kNoTube, 0.12, 8, 60);
-    EXPECT_GE(plane.boxes, 60) << kind;
-    EXPECT_GT(plane.largest_share, 0.4) << kind;
+    const Count plane = look_at_boxes(kind, 0.0, kNoTube, 0.15, 8, 80);
+    EXPECT_GE(plane.boxes, 80) << kind;
+    EXPECT_GT(plane.largest_share, 0.6) << kind;
+    EXPECT_GT(plane.between[kind == kResteer ? 1 : 2], 0.1) << kind;
   }
 }
 
@@ -218,7 +422,8 @@ TEST(SweepBox, HoldsAtLeastWhatIsAsked) {
   const Ground ground(0.03, rng);
   const Rig rig;
   CheckWork work;
-  const auto prover = std::make_unique<SweepProver>(ground.map.view, rig.model, rig.settle_model, &work);
+  const auto prover =
+      std::make_unique<SweepProver>(ground.map.view, rig.model, rig.settle_model, &work);
   int proven = 0;
   for (int n = 0; n < 40; ++n) {
     const Sweep sweep = random_sweep(kArc, 0.05, rng);
@@ -230,7 +435,9 @@ TEST(SweepBox, HoldsAtLeastWhatIsAsked) {
     const double least[kN] = {0.03, 0.001, 0.02, 0.025, 0.0, 0.03};
     SweepBox box;
     unsigned reasons = 0;
-    if (prover->prove(sweep, {}, {}, knots[0], knots[1], least, &box, &reasons) != SweepProver::kProven) continue;
+    if (prover->prove(sweep, {}, {}, knots[0], knots[1], least, &box, &reasons) !=
+        SweepProver::kProven)
+      continue;
     ++proven;
     for (int i = 0; i < kN; ++i) EXPECT_GE(box.half_m[i], least[i]);
     // Settled states are in the image, the image of the image, and so on.
@@ -288,7 +495,8 @@ void certify_and_settle(const RoverModel& model, double error_m, std::uint32_t s
     const Ground known(0.1 * std::fabs(unit(rng)), rng, 0.3);
     Map truth(140, 140, 0.0, 0.0, 0.1);
     truth.z = known.map.z;
-    for (float& z : truth.z) z += static_cast<float>(0.99 * error_m * (rng() % 2 == 0 ? 1.0 : -1.0));
+    for (float& z : truth.z)
+      z += static_cast<float>(0.99 * error_m * (rng() % 2 == 0 ? 1.0 : -1.0));
     GridView map = known.map.view;
     map.height_error_m = error_m;
     ASSERT_EQ(checker.set_map(map), Status::kOk);
@@ -307,8 +515,8 @@ void certify_and_settle(const RoverModel& model, double error_m, std::uint32_t s
         const auto u = [&] { return i % 2 == 0 ? (rng() % 2 == 0 ? 1.0 : -1.0) : unit(rng); };
         const Offset by{tube.along_m * u(), tube.across_m * u(), tube.heading_rad * u()};
         const double fraction = i / 60.0;
-        const SettledState s =
-            rig.settled(truth.view, sweep, fraction, by, has_before && i % 3 != 0 ? before : nullptr);
+        const SettledState s = rig.settled(truth.view, sweep, fraction, by,
+                                           has_before && i % 3 != 0 ? before : nullptr);
         if (s.status == Status::kOk) {
           std::copy_n(s.heights_m, kWheels, before);
           has_before = true;
@@ -319,6 +527,13 @@ void certify_and_settle(const RoverModel& model, double error_m, std::uint32_t s
           ASSERT_EQ(s.status, Status::kOk);
           expect_inside(report, judged);
         }
+      }
+      if (report.safe) {
+        EXPECT_LE(report.tilt_max_rad, model.limits.tilt_max_rad);
+        EXPECT_GE(report.clearance_min_m, model.limits.clearance_min_m);
+        EXPECT_LE(report.relief_max_m, model.limits.relief_max_m);
+        EXPECT_GE(report.margin_bogie_rad, 0.0);
+        EXPECT_GE(report.margin_differential_rad, 0.0);
       }
       safe += all;
       unsafe += !all;
@@ -335,7 +550,8 @@ TEST(VerifiedSweeps, TheSettledRoverStaysInsideBoundsAndLimitsAllAlong) {
 }
 
 TEST(VerifiedSweeps, AndInItsTube) {
-  certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like(), {0.01, 0.01, 0.3 * kDeg}}, 0.0, 52, 6, 0.5);
+  certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like(), {0.01, 0.01, 0.3 * kDeg}}, 0.0,
+                     52, 6, 0.5);
 }
 
 TEST(VerifiedSweeps, AndOnGroundThatTheMapHasALittleWrong) {
@@ -362,6 +578,50 @@ TEST(VerifiedSweeps, AndForOtherRovers) {
   limits.clearance_min_m = 0.1;
   limits.relief_max_m = 0.15;
   certify_and_settle({g, limits}, 0.0, 54, 20, 0.85);
+}
+
+// The pan tips over a crest while spikes pass under it: at a fixed place its plane falls as the rover goes on.
+TEST(VerifiedSweeps, ClearanceIsBoundedWhileThePanTips) {
+  Map map(140, 140, 0.0, 0.0, 0.1);
+  map.fill([](double x, double y) {
+    const bool spike = std::fabs(y - 7.0) < 0.06 && std::fabs(x - std::round(x)) < 0.05;
+    return -0.06 * (x - 7.0) * (x - 7.0) + (spike ? 0.2 : 0.0);
+  });
+  RoverModel model{RoverGeometry{}, SafetyLimits::flight_like()};
+  const Rig rig(model);
+  model.tracking = {0.0, 0.0, 0.0};
+  for (const double across_m : {0.0, 0.01}) {
+    model.tracking.across_m = across_m;
+    model.tracking.heading_rad = 0.5 * across_m;
+    VerifiedChecker checker;
+    SettleChecker judge;
+    ASSERT_TRUE(checker.init(model, {}).ok() && judge.init(model).ok());
+    ASSERT_EQ(checker.set_map(map.view), Status::kOk);
+    ASSERT_EQ(judge.set_map(map.view), Status::kOk);
+    int proven = 0;
+    double least_slack = INFINITY;
+    for (double x = 5.0; x < 9.0; x += 0.05) {
+      for (const double turn : {0.0, 0.03}) {
+        const Sweep sweep = turn > 0.0 ? Sweep{Stance{Pose2{x, 7.0, -0.015}, INFINITY}, turn}
+                                       : Sweep{Stance{x, 7.0, 0.0}, 0.055};
+        const AceReport report = checker.report(sweep);
+        if (!report.safe) continue;
+        ++proven;
+        double least = INFINITY;
+        for (int i = 0; i <= 40; ++i) {
+          const Offset by{0.0, i % 2 == 0 ? across_m : -across_m,
+                          (i % 4 < 2 ? 1.0 : -1.0) * model.tracking.heading_rad};
+          const Pose2 pose = moved(sweep.pose_at(i / 40.0), by);
+          const SettledState s = rig.settled(map.view, sweep, i / 40.0, by);
+          least = std::min(least, judge.judge(pose, s).clearance_min_m);
+        }
+        EXPECT_GE(least, report.clearance_min_m) << x;
+        least_slack = std::min(least_slack, least - report.clearance_min_m);
+      }
+    }
+    EXPECT_GT(proven, 100);
+    EXPECT_LT(least_slack, 0.06);
+  }
 }
 
 TEST(VerifiedSweeps, WhatIsBetweenTwoSafePosesIsSeen) {
@@ -394,7 +654,7 @@ TEST(VerifiedSweeps, RefusesWhatItCannotKnow) {
     return reasons;
   };
   EXPECT_EQ(why({Stance{5.0, 7.0, 0.0}, 1.0}), 0);
-  EXPECT_EQ(why({Stance{7.0, 7.0, 0.0}, 1.0}), kUnknown);  // under the belly
+  EXPECT_EQ(why({Stance{7.0, 7.0, 0.0}, 1.0}), kUnknown);   // under the belly
   EXPECT_EQ(why({Stance{6.5, 8.06, 0.0}, 1.5}), kUnknown);  // a wheel runs over it
   EXPECT_EQ(why({Stance{2.0, 7.0, 0.0}, -1.0}), kBorder);
   EXPECT_EQ(why({Stance{5.0, 7.0, 0.0}, -1.0}), 0);
@@ -438,7 +698,8 @@ TEST(Sweeps, EndWhereTheyLead) {
   wheel_steering({}, 0.2, to);
   for (const double fraction : {0.0, 1.0}) {
     steering.steering_at({}, fraction, at);
-    for (int i = 0; i < kWheels; ++i) EXPECT_NEAR(at[i].sin, (fraction == 0.0 ? from : to)[i].sin, 1e-12);
+    for (int i = 0; i < kWheels; ++i)
+      EXPECT_NEAR(at[i].sin, (fraction == 0.0 ? from : to)[i].sin, 1e-12);
   }
   EXPECT_GT(steering.length_m({}), 0.3);
 }
@@ -457,7 +718,8 @@ TEST(Sweeps, CheckersOfPosesLookAllAlong) {
   ASSERT_EQ(boxes.set_map(map.view), Status::kOk);
   ASSERT_EQ(settled.set_map(map.view), Status::kOk);
   const Sweep across{Stance{4.0, 7.0, 0.0}, 6.0};
-  for (const AceChecker* checker : {static_cast<AceChecker*>(&boxes), static_cast<AceChecker*>(&settled)}) {
+  for (const AceChecker* checker :
+       {static_cast<AceChecker*>(&boxes), static_cast<AceChecker*>(&settled)}) {
     Reasons reasons = 0;
     CheckWork work;
     EXPECT_TRUE(checker->is_safe(across.begin, &reasons));

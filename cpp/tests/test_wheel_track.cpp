@@ -139,7 +139,8 @@ TEST(WheelTrack, BoundsHoldEverywhereInARegion) {
         hi = std::max(hi, h.height_m - at.trend_m);
         const WheelContact contact =
             wheel_contact(map.view, footprint, at.axle.x_m, at.axle.y_m, at.heading, at.lean);
-        ASSERT_LE(contact.ground_max_m - contact.ground_min_m + 2.0 * map.view.height_error_m, relief + 1e-9);
+        ASSERT_LE(contact.ground_max_m - contact.ground_min_m + 2.0 * map.view.height_error_m,
+                  relief + 1e-9);
       }
       ASSERT_LE(bounds.lo_m, lo - map.view.height_error_m);
       ASSERT_GE(bounds.hi_m, hi + map.view.height_error_m);
@@ -214,7 +215,7 @@ TEST(WheelTrack, UnknownGroundAndBordersAreNamed) {
   };
   EXPECT_EQ(look(1.5, 1.5, 0.05), Status::kOk);
   EXPECT_EQ(look(3.0, 3.0, 0.0), Status::kUnknownGround);
-  EXPECT_EQ(look(3.3, 3.0, 0.0), Status::kUnknownGround);   // its front edge
+  EXPECT_EQ(look(3.3, 3.0, 0.0), Status::kUnknownGround);  // its front edge
   EXPECT_EQ(look(3.45, 3.0, 0.0), Status::kOk);
   EXPECT_EQ(look(3.45, 3.0, 0.15), Status::kUnknownGround);  // reaches it from parts of the region
   EXPECT_EQ(look(0.1, 3.0, 0.0), Status::kOutsideMap);

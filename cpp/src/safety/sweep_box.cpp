@@ -1,5 +1,7 @@
 #include "sweep_box.hpp"
 
+#include "link_bounds.hpp"
+
 #include <cmath>
 #include <initializer_list>
 
@@ -325,154 +327,56 @@ bool SweepProver::prepare(const SweepBox& box) noexcept {
   return true;
 }
 
-// For |u| <= half_m about the whole centre line. With q_m the middle, the line within `line` of it and delta = Y u,
-//
-//   S(q) - S(q_c) - S'(q_m) delta = S''(q_m)[line, delta] + S''(q_m)[delta, delta] / 2 + third order.
-//
-// A wheel hangs on three link vectors (x, z), which turn by the angles of body, rocker and bogie in the side's plane,
-// and the plane turns by the roll. A link's second derivative is the link itself, turned back; written out per link
-// and for the roll, the ground's slope cancels most of it. The third derivative of a link is at most
-// its length times (its own turning + the roll's)^3.
+// For |u| <= half_m about the whole centre line.
 bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN],
                                Motion* motion) const noexcept {
   const Nodes& nodes = nodes_;
   const RoverGeometry& geometry = model_.geometry;
-  const double r = geometry.wheel_radius_m;
   double rise[kN];
   for (int i = 0; i < kN; ++i) {
     rise[i] = half_m[i] + std::fabs(box.chi[0][i]) * box.tube.along_m +
               std::fabs(box.chi[1][i]) * box.tube.across_m +
               std::fabs(box.chi[2][i]) * box.tube.heading_rad;
   }
-  // Angles that turn the links: roll, body, rockers, bogies. From the states, [side].
-  enum Angle : int { kRolled, kBody, kRocker, kBogie_, kAngles = 4 };
-  double line[2][kAngles], box_half[2][kAngles];
+  // Of the links, from the states, [side].
+  double line[2][kLinkAngles], box_half[2][kLinkAngles];
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? 1.0 : -1.0;
     const int bogie = side == 0 ? kBogieLeft : kBogieRight;
-    const auto angles = [&](const auto& state, double out[kAngles]) {
+    const auto angles = [&](const auto& state, double out[kLinkAngles]) {
       out[kRolled] = state(kRoll);
       out[kBody] = state(kPitch);
       out[kRocker] = state(kPitch) + sign * state(kDifferentialState);
-      out[kBogie_] = out[kRocker] + state(bogie);
+      out[kBogieLink] = out[kRocker] + state(bogie);
     };
-    double change[kAngles];
+    double change[kLinkAngles];
     angles([&](int j) { return box.q_to[j] - box.q_from[j]; }, change);
-    for (int a = 0; a < kAngles; ++a) {
+    for (int a = 0; a < kLinkAngles; ++a) {
       line[side][a] = 0.5 * std::fabs(change[a]) * kWiden + 1e-12;
       box_half[side][a] = 1e-12;
     }
     for (int i = 0; i < kN; ++i) {
-      double turned[kAngles];
+      double turned[kLinkAngles];
       angles([&](int j) { return box.y[j][i]; }, turned);
-      for (int a = 0; a < kAngles; ++a)
+      for (int a = 0; a < kLinkAngles; ++a)
         box_half[side][a] += std::fabs(turned[a]) * rise[i] * kWiden;
     }
-    for (int a = 0; a < kAngles; ++a) {
+    for (int a = 0; a < kLinkAngles; ++a) {
       if (!(line[side][a] + box_half[side][a] < 0.5)) return false;
     }
   }
-  const Turns<double>& t = nodes.turns;
   const SinCos h = nodes.heading[kNodes / 2];
   const double turn = 0.5 * std::fabs(nodes.turn) + box.tube.heading_rad;
-  const auto along = [](double sin, double cos, double x, double z) { return x * cos - z * sin; };
-  const auto up = [](double sin, double cos, double x, double z) { return x * sin + z * cos; };
-  const auto cube = [](double x) { return x * x * x; };
-  const double track[3] = {geometry.front_y_m, geometry.middle_y_m, geometry.rear_y_m};
   for (int i = 0; i < kN; ++i) {
     const int side = i / 3;
-    const int place = i % 3;
-    const double* const lambda = line[side];
-    const double* const theta = box_half[side];
     const WheelTrend& g = box.trend[i];
     const double slope = std::fabs(g.slope_x) + std::fabs(g.slope_y);
     const double g_f = g.slope_x * h.cos + g.slope_y * h.sin;
     const double g_l = g.slope_y * h.cos - g.slope_x * h.sin;
-    const SinCos& steered = nodes.steering[kNodes / 2][i];
-    const BallSinCos steering = ball_sincos(steered.sin, steered.cos, nodes.steering_half_rad);
-
-    struct Link {
-      double x, z, length;
-    } link[kAngles] = {};
-    link[kBody] = {
-        along(t.sin_pitch, t.cos_pitch, geometry.rocker_pivot_x_m, geometry.rocker_pivot_z_m),
-        up(t.sin_pitch, t.cos_pitch, geometry.rocker_pivot_x_m, geometry.rocker_pivot_z_m), 0.0};
-    const double rocker_x =
-        (place == 0 ? geometry.front_x_m : geometry.bogie_pivot_x_m) - geometry.rocker_pivot_x_m;
-    const double rocker_z = (place == 0 ? r : geometry.bogie_pivot_z_m) - geometry.rocker_pivot_z_m;
-    link[kRocker] = {along(t.sin_rocker[side], t.cos_rocker[side], rocker_x, rocker_z),
-                     up(t.sin_rocker[side], t.cos_rocker[side], rocker_x, rocker_z), 0.0};
-    if (place > 0) {
-      const double x = (place == 1 ? 0.0 : geometry.rear_x_m) - geometry.bogie_pivot_x_m;
-      const double z = r - geometry.bogie_pivot_z_m;
-      link[kBogie_] = {along(t.sin_bogie[side], t.cos_bogie[side], x, z),
-                       up(t.sin_bogie[side], t.cos_bogie[side], x, z), 0.0};
-    }
-    double w = 0.0;  // height in the plane
-    for (int a = kBody; a < kAngles; ++a) {
-      link[a].length = std::fabs(link[a].x) + std::fabs(link[a].z);
-      w += link[a].z;
-    }
-    const double y = side == 0 ? track[place] : -track[place];
-    const double above = w * t.cos_roll + y * t.sin_roll;
-    const double left = y * t.cos_roll - w * t.sin_roll;
-    const double level = t.cos_roll + g_l * t.sin_roll;
-    const double lever = std::fabs(t.sin_roll - g_l * t.cos_roll);
-    // Products of two turnings, at least one of them of the box; and of three.
-    const auto two = [&](int a) { return theta[a] * (0.5 * theta[a] + lambda[a]); };
-    const auto three = [&](double whole, double of_line) {
-      return (cube(whole) - cube(of_line)) / 6.0;
-    };
-    const double rolled = lambda[kRolled] + theta[kRolled];
-    double lift = 0.0, lift_line = 0.0;  // first-order changes of w
-    double second = two(kRolled) * std::fabs(above - g_l * left);
-    double third = std::fabs(y) * three(rolled, lambda[kRolled]);
-    double second_f = 0.0, second_l = two(kRolled) * std::fabs(left);
-    for (int a = kBody; a < kAngles; ++a) {
-      lift += std::fabs(link[a].x) * theta[a];
-      lift_line += std::fabs(link[a].x) * lambda[a];
-      second += two(a) * std::fabs(g_f * link[a].x - level * link[a].z);
-      second_f += two(a) * std::fabs(link[a].x);
-      second_l += two(a) * std::fabs(link[a].z * t.sin_roll);
-      third += link[a].length * three(lambda[a] + theta[a] + rolled, lambda[a] + lambda[kRolled]);
-    }
-    const double crossed = lift * (theta[kRolled] + lambda[kRolled]) + lift_line * theta[kRolled];
-    second += lever * crossed;
-    second_l += std::fabs(t.cos_roll) * crossed;
-
-    // The lean, and the foot's offset r sin(lean) that comes with it, by roll and the angle of the wheel's link.
-    const int own = place == 0 ? kRocker : kBogie_;
-    const double sin_link = place == 0 ? t.sin_rocker[side] : t.sin_bogie[side];
-    const double cos_link = place == 0 ? t.cos_rocker[side] : t.cos_bogie[side];
-    double by_angle[2] = {}, radius_sin[2] = {}, radius_lean[2] = {}, sin_1 = 0.0;
-    for (const bool wide : {false, true}) {
-      const double half_roll = lambda[kRolled] + (wide ? theta[kRolled] : 0.0);
-      const double half_link = lambda[own] + (wide ? theta[own] : 0.0);
-      const BallSinCos roll = ball_sincos(t.sin_roll, t.cos_roll, half_roll);
-      const BallSinCos own_link = ball_sincos(sin_link, cos_link, half_link);
-      const Ball sin = steering.cos * roll.sin - steering.sin * (own_link.sin * roll.cos);
-      if (!(magnitude(sin) < kSteepestSinLean)) return false;
-      const Ball per_cos = secant_of_sine(sin);
-      const Ball d[2] = {steering.cos * roll.cos + steering.sin * (own_link.sin * roll.sin),
-                         -(steering.sin * (own_link.cos * roll.cos))};
-      for (int k = 0; k < 2; ++k) {
-        const Ball lean = d[k] * per_cos;
-        radius_sin[k] += 0.5 * d[k].r;
-        radius_lean[k] += 0.5 * lean.r;
-        by_angle[k] = theta[k == 0 ? kRolled : own];
-        if (wide) sin_1 += magnitude(d[k]) * by_angle[k];
-      }
-    }
-    double sin_2 = 0.0, lean_2 = 0.0;
-    for (int k = 0; k < 2; ++k) {
-      sin_2 += radius_sin[k] * by_angle[k];
-      lean_2 += radius_lean[k] * by_angle[k];
-    }
-    const double aside = std::fabs(g_f * steered.sin - g_l * steered.cos) * r;
-    second += aside * sin_2 + std::fabs(g.slope_lean_m) * lean_2 +
-              r * (std::fabs(g_f) * steering.sin.r + std::fabs(g_l) * steering.cos.r) * sin_1;
-    second_f += r * (std::fabs(steered.sin) * sin_2 + steering.sin.r * sin_1);
-    second_l += r * (std::fabs(steered.cos) * sin_2 + steering.cos.r * sin_1);
+    const LinkBounds curved =
+        bound_links(geometry, i, nodes.turns, nodes.steering[kNodes / 2][i],
+                    nodes.steering_half_rad, g_f, g_l, g.slope_lean_m, line[side], box_half[side]);
+    if (!curved.usable) return false;
 
     // First order, at the middle.
     double by_forward = 0.0, by_left = 0.0, by_lean = 0.0, residual = 0.0;
@@ -489,15 +393,13 @@ bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN],
       by_lean += std::fabs(lean) * rise[k];
       residual += (std::fabs(e) + 1e-12) * rise[k];
     }
-    third *= kWiden;
-    motion->forward[i] = (by_forward + second_f + third) * kWiden + kAbsolute;
-    motion->left[i] = (by_left + second_l + third) * kWiden + kAbsolute;
-    motion->lean[i] = (by_lean + lean_2) * kWiden + kAbsolute;
+    motion->forward[i] = (by_forward + curved.forward_m) * kWiden + kAbsolute;
+    motion->left[i] = (by_left + curved.left_m) * kWiden + kAbsolute;
+    motion->lean[i] = (by_lean + curved.lean_rad) * kWiden + kAbsolute;
     // The heading turns the ground's slope against the rover's frame.
     const double gf_r = (std::fabs(g_l) * turn + 0.5 * std::fabs(g_f) * turn * turn);
     const double gl_r = (std::fabs(g_f) * turn + 0.5 * std::fabs(g_l) * turn * turn);
-    double rest = residual + second + (1.0 + slope) * third + gf_r * motion->forward[i] +
-                  gl_r * motion->left[i];
+    double rest = residual + curved.s_m + gf_r * motion->forward[i] + gl_r * motion->left[i];
     if (box.tube.along_m > 0.0 || box.tube.across_m > 0.0 || box.tube.heading_rad > 0.0) {
       // The tube moves the foot by e_x f + e_y l and turns it about the origin: a rise of g.(e_x f + e_y l) +
       // e_h (g_l F - g_f L), of which chi has the middle's.

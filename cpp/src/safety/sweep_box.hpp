@@ -70,6 +70,7 @@ class SweepProver {
              double step_m, SweepBox* box) noexcept;
 
  private:
+  friend struct SweepProbe;  // tests of single boxes
   static constexpr int kNodes = 9;
   // The centre line at equal steps, and bounds of what lies between them.
   struct Nodes {
