@@ -201,6 +201,74 @@ def _print_findings(r: dict[str, Any]) -> None:
         output.print(f"  {name:20} {text}")
 
 
+@app.command("sweeps")
+@options.with_options
+def sweeps_command(
+    *,
+    setup: Annotated[Config, options.configuration("checker", "limits")],
+    terrain: Annotated[
+        str, typer.Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
+    ] = "all",
+    motions: Annotated[int, typer.Option("--motions", "-n", min=1, help="Number.")] = 3000,
+    spacing_m: Annotated[
+        float, typer.Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
+    ] = 0.02,
+    seed: options.Seed = 0,
+    workers: options.Workers = 1,
+    out: options.Out = Path("out/bench-sweeps"),
+    as_json: options.Json = False,
+    force: options.Force = False,
+) -> None:
+    """Settle the rover all along random motions and compare with the checker on their sweeps.
+
+    Motions are those whose poses pass one by one. On certified sweeps no settled state may be
+    unsafe or outside the reported bounds; `passed` is the share of the truly safe motions that
+    the checker passes; us/m compares its time with that of poses one by one.
+
+    DIR gets sweeps.json, and suspicious.jsonl with the sweeps that hold such a state.
+
+    **Examples**
+
+    mlnav bench sweeps -t 15/.10 --motions 2000 --workers 2
+
+    mlnav bench sweeps --spacing 0.001 --set tracking.across_m=0.02
+    """
+    from mlnav.io import JsonlWriter, write_json
+    from mlnav.studies.cases import cases
+    from mlnav.studies.sweeps import SweepsRequest, sweeps
+
+    cases(terrain)  # a bad terrain is an error before anything is written
+    claim(out, ("sweeps.json", "suspicious.jsonl"), force)
+    request = SweepsRequest(setup, terrain, motions, spacing_m, seed, workers)
+    with (
+        JsonlWriter(out / "suspicious.jsonl") as records,
+        progress_bar("motions", motions) as update,
+    ):
+        report = sweeps(request, update, records.write)
+    write_json(out / "sweeps.json", report)
+    show(report, as_json, _print_sweeps)
+
+
+def _print_sweeps(report: dict[str, Any]) -> None:
+    from mlnav.stats import Rate
+
+    def row(label: str, r: dict[str, Any]) -> list[str]:
+        states = [f"{r['states'][name]:,}" for name in ("states", "unsafe", "outside", "folds")]
+        rates = [r["motions"][kind]["passed"] for kind in ("arc", "turn", "resteer")]
+        passed = [Rate(c["hits"], c["trials"]).text(1) for c in rates]
+        times = [r["us_per_m"][name] for name in ("sweeps", "poses")]
+        microseconds = ["-" if t is None else f"{t:.0f}" for t in times]
+        return [label, f"{r['certified_km']:.3f}", *states, *passed, *microseconds]
+
+    output.print(
+        f"{report['checker']}, {report['limits']}, seed {report['seed']}, states every"
+        f" {report['spacing_m']:g} m; % of truly safe motions passed, 95 % Wilson intervals"
+    )
+    headings = ("km", "states", "unsafe", "outside", "folds", "arcs", "turns", "re-steerings")
+    rows = [row(*entry) for entry in (*report["by_terrain"].items(), ("all", report))]
+    print_rows(("", *headings, "us/m", "pose by pose"), (), rows)
+
+
 @app.command("cost")
 @options.with_options
 def cost_command(
