@@ -22,7 +22,6 @@ constexpr double kTighter = 0.5;       // share of the box that an image is refi
 constexpr double kShort_m = 0.007;     // of a stretch
 constexpr int kParts = 3;              // of a wheel's track that are bounded at first
 constexpr double kSmallest_m = 0.005;  // half a side of the smallest parts
-constexpr int kMaxSplits = 13;
 constexpr int kReliefSplits = 9;
 constexpr double kReachAhead = 1.4;  // ground and samples are prepared for boxes so much larger
 constexpr double kUnknownResidual = 1e9;
@@ -563,29 +562,57 @@ bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i,
   return true;
 }
 
-// Bound of |H less trend - S| with the foot in a rectangle of the track, refined only as far as `target_m` asks.
-double SweepProver::residual(const Near& near, const Track& track, int i, const Rectangle& at,
-                             double target_m, int depth, const WheelSamples& among) noexcept {
-  WheelRegion region;
-  double s_lo = 0.0, s_hi = 0.0;
-  if (!part_of(track, i, at, &region, &s_lo, &s_hi)) return 0.0;
-  ++work_->ranges;
-  WheelSamples left;
-  const WheelTrackBounds h = near.patch.bound(region, among, false, &left);
-  if (h.status != Status::kOk) return kUnknownResidual;
-  const double found = larger(h.hi_m - s_lo, s_hi - h.lo_m);
-  const double along = at.along_hi - at.along_lo;
-  const double across = at.across_hi - at.across_lo;
-  if (found <= target_m || depth == 0 || larger(along, across) <= 2.0 * kSmallest_m) return found;
-  Rectangle a = at, b = at;
-  if (along >= across) {
-    a.along_hi = b.along_lo = 0.5 * (at.along_lo + at.along_hi);
+namespace {
+
+// Two halves of a rectangle, cut across its longer side.
+template <typename Rectangle>
+void halve(const Rectangle& whole, Rectangle* a, Rectangle* b) noexcept {
+  *a = *b = whole;
+  if (whole.along_hi - whole.along_lo >= whole.across_hi - whole.across_lo) {
+    a->along_hi = b->along_lo = 0.5 * (whole.along_lo + whole.along_hi);
   } else {
-    a.across_hi = b.across_lo = 0.5 * (at.across_lo + at.across_hi);
+    a->across_hi = b->across_lo = 0.5 * (whole.across_lo + whole.across_hi);
   }
-  const double in_a = residual(near, track, i, a, target_m, depth - 1, left);
-  const double in_b = residual(near, track, i, b, larger(in_a, target_m), depth - 1, left);
-  return smaller(found, larger(in_a, in_b));
+}
+
+}  // namespace
+
+// Bound of |H less trend - S| with the foot in a rectangle of the track, refined only as far as `target_m` asks. A
+// rectangle is bounded whole and, if that is too much, by its halves; they are looked at one after the other, and
+// each gets the samples that the whole has left. No part has more than any rectangle that holds it.
+double SweepProver::residual(const Near& near, const Track& track, int i, const Rectangle& at,
+                             double target_m) noexcept {
+  struct Open {
+    Rectangle at;
+    int depth;
+    double most_m;  // found for a rectangle that holds it
+  };
+  Open open[kMaxSplits + 2];
+  int count = 0;
+  open[count++] = {at, 0, kUnknownResidual};
+  double worst = 0.0;
+  while (count > 0) {
+    const Open part = open[--count];
+    WheelRegion region;
+    double s_lo = 0.0, s_hi = 0.0;
+    if (!part_of(track, i, part.at, &region, &s_lo, &s_hi)) continue;
+    ++work_->ranges;
+    const WheelSamples& among = part.depth == 0 ? near.samples : left_[part.depth - 1];
+    const WheelTrackBounds h = near.patch.bound(region, among, false, &left_[part.depth]);
+    if (h.status != Status::kOk) return kUnknownResidual;
+    const double found = smaller(part.most_m, larger(h.hi_m - s_lo, s_hi - h.lo_m));
+    const double side =
+        larger(part.at.along_hi - part.at.along_lo, part.at.across_hi - part.at.across_lo);
+    if (found <= larger(target_m, worst) || part.depth == kMaxSplits || side <= 2.0 * kSmallest_m) {
+      worst = larger(worst, found);
+      continue;
+    }
+    Open a{part.at, part.depth + 1, found}, b = a;
+    halve(part.at, &a.at, &b.at);
+    open[count++] = b;
+    open[count++] = a;
+  }
+  return worst;
 }
 
 // Half of the box that wheel i needs: a bound of |T_i| over it, refined only as far as `target_m` asks. `give_up`: at
@@ -601,31 +628,39 @@ double SweepProver::need(const SweepBox& box, const Motion& motion, int i, doubl
     part.along_lo = track_.whole.along_lo + k * step;
     part.along_hi = k == kParts - 1 ? track_.whole.along_hi : part.along_lo + step;
     const double target = larger(found, target_m / kWiden - rest);
-    found =
-        larger(found, residual(near_[i], track_, i, part, target, kMaxSplits, near_[i].samples));
+    found = larger(found, residual(near_[i], track_, i, part, target));
     if (give_up && found + rest > target_m) break;
   }
   return (found + rest) * kWiden;
 }
 
-// Largest relief with the wheel's foot in a rectangle of the track, refined only as far as the limit asks.
-double SweepProver::relief_bound_m(const Near& near, const Track& track, int i, const Rectangle& at,
-                                   int depth) const noexcept {
+// Largest relief along the track, refined only as far as the limit asks; more than the limit as soon as a part has.
+double SweepProver::relief_bound_m(const Near& near, const Track& track, int i) const noexcept {
   const double limit = model_.limits.relief_max_m;
-  WheelRegion region;
-  double s_lo = 0.0, s_hi = 0.0;
-  if (!part_of(track, i, at, &region, &s_lo, &s_hi)) return 0.0;
-  const double found = near.patch.relief_bound_m(region, limit);
-  if (found <= limit || depth == 0) return found;
-  Rectangle a = at, b = at;
-  if (at.along_hi - at.along_lo >= at.across_hi - at.across_lo) {
-    a.along_hi = b.along_lo = 0.5 * (at.along_lo + at.along_hi);
-  } else {
-    a.across_hi = b.across_lo = 0.5 * (at.across_lo + at.across_hi);
+  struct Open {
+    Rectangle at;
+    int depth;
+  };
+  Open open[kReliefSplits + 2];
+  int count = 0;
+  open[count++] = {track.whole, 0};
+  double worst = 0.0;
+  while (count > 0 && worst <= limit) {
+    const Open part = open[--count];
+    WheelRegion region;
+    double s_lo = 0.0, s_hi = 0.0;
+    if (!part_of(track, i, part.at, &region, &s_lo, &s_hi)) continue;
+    const double found = near.patch.relief_bound_m(region, limit);
+    if (found <= limit || part.depth == kReliefSplits) {
+      worst = larger(worst, found);
+      continue;
+    }
+    Open a{part.at, part.depth + 1}, b = a;
+    halve(part.at, &a.at, &b.at);
+    open[count++] = b;
+    open[count++] = a;
   }
-  const double in_a = relief_bound_m(near, track, i, a, depth - 1);
-  if (in_a > limit) return smaller(found, in_a);
-  return smaller(found, larger(in_a, relief_bound_m(near, track, i, b, depth - 1)));
+  return worst;
 }
 
 // Limits of attitude and suspension over a share of the image.
@@ -901,8 +936,7 @@ unsigned SweepProver::relief_beyond(SweepBox* box) noexcept {
     unsigned reasons = kNotCertified;
     if (!look_round(*box, image, i, &reasons)) return reasons;
     lay_track(*box, image, i, 0, kNodes - 1, &track_);
-    box->relief_m =
-        larger(box->relief_m, relief_bound_m(near_[i], track_, i, track_.whole, kReliefSplits));
+    box->relief_m = larger(box->relief_m, relief_bound_m(near_[i], track_, i));
     if (box->relief_m > model_.limits.relief_max_m) return kRelief;
   }
   return 0;
@@ -920,10 +954,8 @@ bool SweepProver::map_at(const SweepBox& box, bool last, double half_m[kN]) noex
     if (!look_round(box, motion_, i, &reasons)) return false;
     lay_track(box, motion_, i, node, node, &track_);
     const double rest = motion_.rest_m[i];
-    found[i] = (residual(near_[i], track_, i, track_.whole, kRefined * half_m[i] - rest, kMaxSplits,
-                         near_[i].samples) +
-                rest) *
-               kWiden;
+    found[i] =
+        (residual(near_[i], track_, i, track_.whole, kRefined * half_m[i] - rest) + rest) * kWiden;
     progress = progress || found[i] < kProgress * half_m[i];
   }
   for (int i = 0; i < kN; ++i) half_m[i] = smaller(found[i], half_m[i]);

@@ -72,6 +72,7 @@ class SweepProver {
  private:
   friend struct SweepProbe;  // tests of single boxes
   static constexpr int kNodes = 9;
+  static constexpr int kMaxSplits = 13;
   // The centre line at equal steps, and bounds of what lies between them.
   struct Nodes {
     Pose2 pose[kNodes];
@@ -141,11 +142,10 @@ class SweepProver {
                double* s_lo, double* s_hi) const noexcept;
   bool look_round(const SweepBox& box, const Motion& motion, int wheel, unsigned* reasons) noexcept;
   double residual(const Near& near, const Track& track, int wheel, const Rectangle& rectangle,
-                  double target_m, int depth, const WheelSamples& among) noexcept;
+                  double target_m) noexcept;
   double need(const SweepBox& box, const Motion& motion, int wheel, double target_m,
               bool give_up) noexcept;
-  double relief_bound_m(const Near& near, const Track& track, int wheel, const Rectangle& rectangle,
-                        int depth) const noexcept;
+  double relief_bound_m(const Near& near, const Track& track, int wheel) const noexcept;
   unsigned beyond_limits(const SweepBox& box, double share) const noexcept;
   unsigned pan_beyond(SweepBox* box) const noexcept;
   unsigned relief_beyond(SweepBox* box) noexcept;
@@ -161,6 +161,7 @@ class SweepProver {
   Motion motion_;
   Track track_;
   Near near_[kN];
+  WheelSamples left_[kMaxSplits + 1];  // by a rectangle, for its halves
 };
 
 }  // namespace mlnav
