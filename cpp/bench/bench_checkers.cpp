@@ -44,13 +44,14 @@ int main(int argc, char** argv) {
     const mlnav_bench::Ground ground(n, 0.1, slope, density, seed);
     const GridView& map = ground.view;
     const RoverModel model;
-    std::vector<char> memory(FixedBoxChecker::memory_required(map.cells()));
+    std::vector<char> memory(FixedBoxChecker::memory_required(map.cells()) +
+                             VerifiedChecker::memory_required());
     Arena arena(memory.data(), memory.size());
     FixedBoxChecker fixed_box;
     VerifiedChecker verified;
     SettleChecker settled;
-    if (!fixed_box.init(model, {}, map.cells(), &arena).ok() || !verified.init(model, {}).ok() ||
-        !settled.init(model).ok()) {
+    if (!fixed_box.init(model, {}, map.cells(), &arena).ok() ||
+        !verified.init(model, {}, &arena).ok() || !settled.init(model).ok()) {
       return 1;
     }
     fixed_box.set_map(map);

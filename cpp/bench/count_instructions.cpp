@@ -300,13 +300,14 @@ int main(int argc, char** argv) {
   RoverModel enav_like;
   enav_like.limits = SafetyLimits::enav_like();
   const RoverModel flight_like;
-  std::vector<char> memory(FixedBoxChecker::memory_required(most_cells));
+  std::vector<char> memory(FixedBoxChecker::memory_required(most_cells) +
+                           VerifiedChecker::memory_required());
   Arena arena(memory.data(), memory.size());
   FixedBoxChecker fixed_box;
   VerifiedChecker verified;
   SettleChecker settle;
   if (!fixed_box.init(enav_like, {}, most_cells, &arena).ok() ||
-      !verified.init(flight_like, {}).ok() || !settle.init(flight_like).ok()) {
+      !verified.init(flight_like, {}, &arena).ok() || !settle.init(flight_like).ok()) {
     fail("a checker does not start");
   }
   const std::vector<Case> cases = make_cases(windows);

@@ -35,7 +35,8 @@ CheckerInstance::CheckerInstance(const CheckerSpec& spec, std::size_t map_cells)
                                 memory_.arena()));
     checker_ = &probabilistic_;
   } else if (spec.name == "verified") {
-    require(verified_.init(spec.model, spec.verified));
+    memory_ = Memory(VerifiedChecker::memory_required());
+    require(verified_.init(spec.model, spec.verified, memory_.arena()));
     checker_ = &verified_;
   } else {
     require(settle_.init(spec.model));
@@ -79,6 +80,7 @@ py::array Checker::reasons(const Array<double>& array) const {
     std::copy(reasons.begin(), reasons.end(), p);
   } else {
     const py::gil_scoped_release release;
+    const std::lock_guard<std::mutex> lock(mapped->asking);
     check_sweeps(*mapped->checker, {sweeps.data(), sweeps.size()}, p, nullptr);
   }
   return out;
@@ -93,6 +95,7 @@ py::dict Checker::report(const Array<double>& array) const {
   std::vector<AceReport> rows(sweeps.size());
   {
     const py::gil_scoped_release release;
+    const std::lock_guard<std::mutex> lock(mapped->asking);
     check_sweeps(*mapped->checker, {sweeps.data(), sweeps.size()}, nullptr, rows.data());
   }
   return to_columns(rows);

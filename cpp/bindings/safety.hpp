@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "common.hpp"
@@ -74,6 +75,7 @@ class Checker {
         : grid(std::move(map)), checker(spec, grid->view.cells()) {}
     std::shared_ptr<Grid> grid;
     CheckerInstance checker;
+    mutable std::mutex asking;  // a checker answers one question at a time
   };
   std::shared_ptr<const Mapped> require_map() const;
 

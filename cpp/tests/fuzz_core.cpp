@@ -19,6 +19,7 @@
 #include "mlnav/safety/settle_checker.hpp"
 #include "mlnav/safety/verified.hpp"
 #include "test_maps.hpp"
+#include "verified_rig.hpp"
 
 namespace mlnav {
 namespace {
@@ -372,8 +373,9 @@ void fuzz_checkers(Random& random, const maps::Terrain& terrain, const RoverMode
     reached.settle_safe += check_report(settle_checker, Stance{any_pose(random, terrain)});
   }
   VerifiedConfig verified_config{std::pow(10.0, random.uniform(-8.0, -1.0)), random.between(1, 9)};
-  VerifiedChecker verified;
-  REQUIRE(verified.init(model, verified_config).ok());
+  rig::Verified verified_own;
+  VerifiedChecker& verified = verified_own.checker;
+  REQUIRE(verified_own.init(model, verified_config).ok());
   REQUIRE(verified.set_map(map) == Status::kOk);
   for (int n = 0; n < 6; ++n) {
     const Stance stance{any_pose(random, terrain),

@@ -8,6 +8,7 @@
 #include "mlnav/safety/probabilistic.hpp"
 #include "mlnav/safety/verified.hpp"
 #include "planner_rig.hpp"
+#include "verified_rig.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define MLNAV_COUNTS_BY_HOOK 1
@@ -108,8 +109,9 @@ TEST_F(NoAllocation, Checkers) {
   Arena arena(memory.data(), memory.size());
   ProbabilisticChecker probabilistic;
   ASSERT_TRUE(probabilistic.init(RoverModel{}, {}, {}, rig::kMaxCells, &arena).ok());
-  VerifiedChecker verified;
-  ASSERT_TRUE(verified.init(RoverModel{}, {}).ok());
+  rig::Verified verified_own;
+  VerifiedChecker& verified = verified_own.checker;
+  ASSERT_TRUE(verified_own.init(RoverModel{}, {}).ok());
   AceChecker* const checkers[] = {&box.checker, &settle_checker, &probabilistic, &verified};
   for (int n = 0; n < 6; ++n) {
     const maps::Terrain terrain = maps::random_terrain(random, 12.0, 0.8);
@@ -170,8 +172,9 @@ TEST_F(NoAllocation, Plan) {
   maps::Random random(64);
   SettleChecker settle_checker;
   ASSERT_TRUE(settle_checker.init(RoverModel{}).ok());
-  VerifiedChecker verified;
-  ASSERT_TRUE(verified.init(RoverModel{}, {}).ok());
+  rig::Verified verified_own;
+  VerifiedChecker& verified = verified_own.checker;
+  ASSERT_TRUE(verified_own.init(RoverModel{}, {}).ok());
   rig::Box box;
   // The planner meets the checkers themselves here: a spy would allocate.
   const EnavConfig config = rig::small_config();

@@ -2,6 +2,7 @@
 
 #include "mlnav/safety/verified.hpp"
 #include "planner_rig.hpp"
+#include "verified_rig.hpp"
 
 namespace mlnav {
 namespace {
@@ -251,10 +252,12 @@ TEST(PlannerSafety, NoUnsafePoseWithSettlingWhateverTheRiskMapSays) {
 // With the spacing of poses that it needs.
 TEST(PlannerSafety, NoUnsafePoseWithTheCertifiedCheckerWhateverTheRiskMapSays) {
   const RoverModel model{RoverGeometry{}, SafetyLimits::flight_like()};
-  VerifiedChecker checker;
-  VerifiedChecker judge;
-  ASSERT_TRUE(checker.init(model, {}).ok());
-  ASSERT_TRUE(judge.init(model, {}).ok());
+  rig::Verified checker_own;
+  VerifiedChecker& checker = checker_own.checker;
+  rig::Verified judge_own;
+  VerifiedChecker& judge = judge_own.checker;
+  ASSERT_TRUE(checker_own.init(model, {}).ok());
+  ASSERT_TRUE(judge_own.init(model, {}).ok());
   drive_among_lies(103, &checker, &judge, 40, 12.0, 0.8, 250);
 }
 

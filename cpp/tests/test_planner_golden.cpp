@@ -9,6 +9,7 @@
 
 #include "mlnav/safety/verified.hpp"
 #include "planner_rig.hpp"
+#include "verified_rig.hpp"
 
 namespace mlnav {
 namespace {
@@ -328,8 +329,9 @@ TEST(PlannerGolden, Failures) {
 
 // The certified checker, under the limits that flight keeps to.
 TEST(PlannerGolden, Verified) {
-  VerifiedChecker checker;
-  ASSERT_TRUE(checker.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}).ok());
+  rig::Verified checker_own;
+  VerifiedChecker& checker = checker_own.checker;
+  ASSERT_TRUE(checker_own.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}).ok());
   EnavConfig config = golden_config();
   expect_golden(drive_with(&checker, true, config),
                 {

@@ -13,6 +13,7 @@
 #include "mlnav/safety/fixed_box.hpp"
 #include "mlnav/safety/settle_checker.hpp"
 #include "mlnav/safety/verified.hpp"
+#include "verified_rig.hpp"
 
 namespace mlnav {
 
@@ -52,13 +53,13 @@ struct SweepProbe {
           verified::Turns<double> turns;
           turn_links(q, &turns);
           SinCos steering[kWheels];
-          box.sweep.steering_at(prover->model_.geometry, box.from + t * (box.to - box.from),
+          box.sweep.steering_at(prover->model_->geometry, box.from + t * (box.to - box.from),
                                 steering);
           verified::Axles<double> axles;
-          verified::place_axles<false>(prover->model_.geometry, steering, turns, &axles);
+          verified::place_axles<false>(prover->model_->geometry, steering, turns, &axles);
           const Pose2 pose = box.pose_at(t);
           const SinCos h = det_sincos(pose.heading_rad);
-          const double r = prover->model_.geometry.wheel_radius_m, sin = axles.sin_lean[wheel];
+          const double r = prover->model_->geometry.wheel_radius_m, sin = axles.sin_lean[wheel];
           const double f = axles.forward[wheel] - r * sin * steering[wheel].sin;
           const double l = axles.left[wheel] + r * sin * steering[wheel].cos;
           const Point2 foot{pose.x_m + f * h.cos - l * h.sin, pose.y_m + f * h.sin + l * h.cos};
@@ -192,7 +193,8 @@ Count look_at_boxes(Kind kind, double roughness_m, const Tube& tube, double leas
     const Ground ground(roughness_m, rng, roughness_m == 0.0 ? 0.6 : 0.35);
     const GridView& map = ground.map.view;
     CheckWork work;
-    const auto prover = std::make_unique<SweepProver>(map, rig.model, rig.settle_model, &work);
+    const auto prover = std::make_unique<SweepProver>();
+    prover->begin(map, rig.model, rig.settle_model, &work);
     for (int n = 0; n < 12; ++n) {
       const Sweep sweep = random_sweep(kind, length_m * (0.1 + 0.9 * std::fabs(unit(rng))), rng);
       const Offset by{offset_m * unit(rng), offset_m * unit(rng), offset_m * unit(rng)};
@@ -441,8 +443,8 @@ TEST(SweepBox, HoldsAtLeastWhatIsAsked) {
   const Ground ground(0.03, rng);
   const Rig rig;
   CheckWork work;
-  const auto prover =
-      std::make_unique<SweepProver>(ground.map.view, rig.model, rig.settle_model, &work);
+  const auto prover = std::make_unique<SweepProver>();
+  prover->begin(ground.map.view, rig.model, rig.settle_model, &work);
   int proven = 0;
   for (int n = 0; n < 40; ++n) {
     const Sweep sweep = random_sweep(kArc, 0.05, rng);
@@ -505,8 +507,9 @@ void certify_and_settle(const RoverModel& model, double error_m, std::uint32_t s
   std::mt19937 rng(seed);
   std::uniform_real_distribution<double> unit(-1.0, 1.0);
   const Rig rig{{model.geometry, model.limits}};
-  VerifiedChecker checker;
-  ASSERT_TRUE(checker.init(model, {}).ok());
+  rig::Verified checker_own;
+  VerifiedChecker& checker = checker_own.checker;
+  ASSERT_TRUE(checker_own.init(model, {}).ok());
   SettleChecker judge;
   ASSERT_TRUE(judge.init({model.geometry, model.limits}).ok());
   int safe = 0, certified = 0, unsafe = 0;
@@ -612,9 +615,10 @@ TEST(VerifiedSweeps, ClearanceIsBoundedWhileThePanTips) {
   for (const double across_m : {0.0, 0.01}) {
     model.tracking.across_m = across_m;
     model.tracking.heading_rad = 0.5 * across_m;
-    VerifiedChecker checker;
+    rig::Verified checker_own;
+    VerifiedChecker& checker = checker_own.checker;
     SettleChecker judge;
-    ASSERT_TRUE(checker.init(model, {}).ok() && judge.init(model).ok());
+    ASSERT_TRUE(checker_own.init(model, {}).ok() && judge.init(model).ok());
     ASSERT_EQ(checker.set_map(map.view), Status::kOk);
     ASSERT_EQ(judge.set_map(map.view), Status::kOk);
     int proven = 0;
@@ -648,8 +652,9 @@ TEST(VerifiedSweeps, WhatIsBetweenTwoSafePosesIsSeen) {
   Map map(140, 140, 0.0, 0.0, 0.1);
   map.fill([](double x, double) { return x > 8.35 && x < 8.45 ? 0.3 : 0.0; });
   RoverModel model{RoverGeometry{}, SafetyLimits::flight_like()};
-  VerifiedChecker checker;
-  ASSERT_TRUE(checker.init(model, {}).ok());
+  rig::Verified checker_own;
+  VerifiedChecker& checker = checker_own.checker;
+  ASSERT_TRUE(checker_own.init(model, {}).ok());
   ASSERT_EQ(checker.set_map(map.view), Status::kOk);
   Reasons reasons = 0;
   const double begin = 8.4 - model.geometry.front_x_m - 0.55;
@@ -662,8 +667,9 @@ TEST(VerifiedSweeps, WhatIsBetweenTwoSafePosesIsSeen) {
 TEST(VerifiedSweeps, RefusesWhatItCannotKnow) {
   Map map(140, 140, 0.0, 0.0, 0.1);
   map.at(90, 70) = NAN;
-  VerifiedChecker checker;
-  ASSERT_TRUE(checker.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}).ok());
+  rig::Verified checker_own;
+  VerifiedChecker& checker = checker_own.checker;
+  ASSERT_TRUE(checker_own.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}).ok());
   ASSERT_EQ(checker.set_map(map.view), Status::kOk);
   const auto why = [&](const Sweep& sweep) {
     Reasons reasons = 0;
@@ -686,7 +692,7 @@ TEST(VerifiedSweeps, RefusesWhatItCannotKnow) {
   // Few boxes do not do for a long way.
   VerifiedConfig few;
   few.max_boxes = 3;
-  ASSERT_TRUE(checker.init({RoverGeometry{}, SafetyLimits::flight_like()}, few).ok());
+  ASSERT_TRUE(checker_own.init({RoverGeometry{}, SafetyLimits::flight_like()}, few).ok());
   ASSERT_EQ(checker.set_map(map.view), Status::kOk);
   EXPECT_EQ(why({Stance{4.0, 7.0, 0.0}, 1.0}), kNotCertified);
   EXPECT_EQ(why({Stance{4.0, 7.0, 0.0}, 0.3}), 0);

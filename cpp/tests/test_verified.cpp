@@ -1,5 +1,6 @@
 // The certified checker against settling, and against states known in closed form.
 #include "mlnav/safety/verified.hpp"
+#include "verified_rig.hpp"
 
 #include <gtest/gtest.h>
 
@@ -156,13 +157,14 @@ using mlnav_test::Map;
 constexpr double kSettled = 1e-5;  // settling stops at 1e-6 m of residual
 
 struct Pair {
-  VerifiedChecker verified;
+  rig::Verified verified_own;
+  VerifiedChecker& verified = verified_own.checker;
   SettleChecker settled;
   SettleModel settle_model;
   explicit Pair(const SafetyLimits& limits, const VerifiedConfig& config = {}) {
     RoverModel model;
     model.limits = limits;
-    EXPECT_TRUE(verified.init(model, config).ok());
+    EXPECT_TRUE(verified_own.init(model, config).ok());
     EXPECT_TRUE(settled.init(model).ok());
     EXPECT_EQ(make_settle_model(model.geometry, &settle_model), Status::kOk);
   }
@@ -433,8 +435,9 @@ TEST(Verified, LimitsAreHeldAgainstTheBounds) {
     RoverModel model;
     model.limits = SafetyLimits::enav_like();
     model.limits.relief_max_m = 1.0;
-    VerifiedChecker loose;
-    ASSERT_TRUE(loose.init(model, {}).ok());
+    rig::Verified loose_own;
+    VerifiedChecker& loose = loose_own.checker;
+    ASSERT_TRUE(loose_own.init(model, {}).ok());
     ASSERT_EQ(loose.set_map(map.view), Status::kOk);
     for (int n = 0; n < 20; ++n) {
       const Stance stance{{6 + 3 * unit(rng), 6 + 3 * unit(rng), 4 * unit(rng)}, 0.3 * unit(rng)};
@@ -459,8 +462,9 @@ TEST(Verified, LimitsAreHeldAgainstTheBounds) {
         for (const double beyond : {-1e-6, 1e-6}) {
           RoverModel tight = model;
           tight.limits.*c.limit = c.bound - c.outwards * beyond;
-          VerifiedChecker checker;
-          if (!checker.init(tight, {}).ok()) continue;  // a limit of next to nothing
+          rig::Verified checker_own;
+          VerifiedChecker& checker = checker_own.checker;
+          if (!checker_own.init(tight, {}).ok()) continue;  // a limit of next to nothing
           ASSERT_EQ(checker.set_map(map.view), Status::kOk);
           const AceReport again = checker.report(stance);
           EXPECT_EQ(again.reasons, beyond > 0.0 ? c.reason : 0) << scene << ", " << n;
@@ -495,8 +499,9 @@ TEST(Verified, ClearanceHoldsAllOverTheBounds) {
     });
     RoverModel model;
     model.limits = SafetyLimits::enav_like();
-    VerifiedChecker checker;
-    ASSERT_TRUE(checker.init(model, wide).ok());
+    rig::Verified checker_own;
+    VerifiedChecker& checker = checker_own.checker;
+    ASSERT_TRUE(checker_own.init(model, wide).ok());
     ASSERT_EQ(checker.set_map(map.view), Status::kOk);
     for (int n = 0; n < 12; ++n) {
       const Pose2 pose{middle + 0.4 * unit(rng), middle + 0.4 * unit(rng), 4 * unit(rng)};
@@ -710,8 +715,10 @@ TEST(Verified, ConfigurationIsChecked) {
   config = {};
   config.max_tries = 0;
   EXPECT_STREQ(validate(config).field, "max_tries");
-  VerifiedChecker checker;
+  rig::Verified checker;
   EXPECT_EQ(checker.init({}, config).status, Status::kConfigBad);
+  Arena none;
+  EXPECT_EQ(checker.checker.init({}, {}, &none).status, Status::kArenaTooSmall);
 }
 
 }  // namespace

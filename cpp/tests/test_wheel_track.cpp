@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <random>
 
 #include "maps.hpp"
@@ -102,6 +103,7 @@ struct Case {
 TEST(WheelTrack, BoundsHoldEverywhereInARegion) {
   const WheelFootprint footprint = default_footprint();
   std::mt19937 rng(41);
+  const auto scratch = std::make_unique<WheelTrackScratch>();
   WheelSamples everything;
   everything.all_of(footprint);
   double least_slack = INFINITY, wasted = 0.0;
@@ -113,7 +115,8 @@ TEST(WheelTrack, BoundsHoldEverywhereInARegion) {
     for (int n = 0; n < 150; ++n) {
       const Case c(map.view, footprint, rng);
       WheelPatch patch;
-      ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.lo, c.hi, c.wide_m), Status::kOk);
+      ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.lo, c.hi, c.wide_m, scratch.get()),
+                Status::kOk);
       WheelSamples left, few;
       const WheelTrackBounds bounds = patch.bound(c.region, everything, false, &left);
       const WheelTrackBounds coarse = patch.bound(c.region, everything, true, &few);
@@ -161,6 +164,7 @@ TEST(WheelTrack, BoundsHoldEverywhereInARegion) {
 TEST(WheelTrack, PartsLoseNothing) {
   const WheelFootprint footprint = default_footprint();
   std::mt19937 rng(42);
+  const auto scratch = std::make_unique<WheelTrackScratch>();
   WheelSamples everything;
   everything.all_of(footprint);
   Map map(60, 60, 0.0, 0.0, 0.1);
@@ -169,7 +173,8 @@ TEST(WheelTrack, PartsLoseNothing) {
   for (int n = 0; n < 400; ++n) {
     const Case c(map.view, footprint, rng);
     WheelPatch patch;
-    ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.lo, c.hi, c.wide_m), Status::kOk);
+    ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.lo, c.hi, c.wide_m, scratch.get()),
+              Status::kOk);
     WheelSamples left;
     patch.bound(c.region, everything, n % 2 == 0, &left);
     left_share += static_cast<double>(left.count) / everything.count / 400.0;
@@ -194,6 +199,7 @@ TEST(WheelTrack, PartsLoseNothing) {
 
 TEST(WheelTrack, UnknownGroundAndBordersAreNamed) {
   const WheelFootprint footprint = default_footprint();
+  const auto scratch = std::make_unique<WheelTrackScratch>();
   WheelSamples everything;
   everything.all_of(footprint);
   Map map(60, 60, 0.0, 0.0, 0.1);
@@ -205,8 +211,9 @@ TEST(WheelTrack, UnknownGroundAndBordersAreNamed) {
     region.along = region.heading = region.lean = {0.0, 1.0};
     region.half_along_m = region.half_across_m = half_m;
     WheelPatch patch;
-    const Status status = patch.fill(map.view, footprint, {}, {x - half_m, y - half_m},
-                                     {x + half_m, y + half_m}, region.reach_m(footprint));
+    const Status status =
+        patch.fill(map.view, footprint, {}, {x - half_m, y - half_m}, {x + half_m, y + half_m},
+                   region.reach_m(footprint), scratch.get());
     if (status != Status::kOk) return status;
     EXPECT_EQ(std::isinf(patch.relief_bound_m(region, 0.0)),
               patch.bound(region, everything, false, nullptr).status != Status::kOk);

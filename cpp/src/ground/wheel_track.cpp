@@ -41,7 +41,10 @@ double WheelRegion::reach_m(const WheelFootprint& footprint) const noexcept {
 }
 
 Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
-                        const WheelTrend& trend, Point2 lo, Point2 hi, double wide_m) noexcept {
+                        const WheelTrend& trend, Point2 lo, Point2 hi, double wide_m,
+                        WheelTrackScratch* scratch) noexcept {
+  static_assert(kSide * kSide <= WheelTrackScratch::kMaxCells, "room for all cells");
+  scratch_ = scratch;
   footprint_ = &footprint;
   trend_ = trend;
   error_m_ = grid.height_error_m;
@@ -103,10 +106,8 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   steepest_ = 0.0F;
 
   // Extremes of the slopes over blocks, along x first, then along y. Slopes by unknown cells count as none.
-  struct Slopes {
-    float x_lo, x_hi, y_lo, y_hi;
-  };
-  Slopes rows[kSide * kSide];
+  using Slopes = WheelTrackScratch::Slopes;
+  Slopes* const rows = scratch_->rows;
   for (int iy = 0; iy < ny_; ++iy) {
     const float* const a = z_ + iy * kSide;
     const float* const b = iy + 1 < ny_ ? a + kSide : a;
@@ -260,12 +261,9 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
   const int across = f.across;
 
   // 1. Heights of the rim's samples at the centre of the region, over ground and trend. `best` carries the wheel.
-  struct Sample {
-    double x, y;  // cells
-    double value_m;
-    int i, j;
-  };
-  Sample samples[WheelSamples::kMax];
+  using Sample = WheelTrackScratch::Sample;
+  Sample* const samples = scratch_->samples;
+  double* const upper = scratch_->upper;
   int count = 0, best = -1;
   double highest = -kInfinity;
   for (int k = 0; k < among.count; ++k) {
@@ -300,7 +298,6 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
   double lo = -kInfinity, hi = -kInfinity;
   bool unknown = false;
   if (left != nullptr) left->count = 0;
-  double upper[WheelSamples::kMax];
   const auto widen = [&](const Sample& sample) -> double {
     const int i = sample.i;
     const Rows::Row& row = rows.row[i];

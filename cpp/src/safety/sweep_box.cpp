@@ -87,9 +87,12 @@ bool invert(const double from[kN][kN], double inverse[kN][kN]) noexcept {
   return true;
 }
 
-SweepProver::SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle,
-                         CheckWork* work) noexcept
-    : map_(map), model_(model), settle_(settle), work_(work) {
+void SweepProver::begin(const GridView& map, const RoverModel& model, const SettleModel& settle,
+                        CheckWork* work) noexcept {
+  map_ = map;
+  model_ = &model;
+  settle_ = &settle;
+  work_ = work;
   every_sample_.all_of(settle.footprint);
 }
 
@@ -105,7 +108,7 @@ void SweepProver::steer(const SweepBox& box) noexcept {
       continue;
     }
     const double t = static_cast<double>(k) / (kNodes - 1);
-    box.sweep.steering_at(model_.geometry, box.from + t * (box.to - box.from), nodes.steering[k]);
+    box.sweep.steering_at(model_->geometry, box.from + t * (box.to - box.from), nodes.steering[k]);
   }
   if (!box.sweep.resteers) return;
   for (int i = 0; i < kN; ++i) {
@@ -119,7 +122,7 @@ void SweepProver::steer(const SweepBox& box) noexcept {
 
 void SweepProver::place_nodes(const SweepBox& box) noexcept {
   Nodes* const nodes = &nodes_;
-  const double r = model_.geometry.wheel_radius_m;
+  const double r = model_->geometry.wheel_radius_m;
   double rate[kN];
   for (int j = 0; j < kN; ++j) rate[j] = box.q_to[j] - box.q_from[j];
   double steepest = 0.0;
@@ -131,7 +134,7 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
     turn_links(q, &turns);
     Axles<double> axles;
     const SinCos* const steering = nodes->steering[k];
-    place_axles<false>(model_.geometry, steering, turns, &axles);
+    place_axles<false>(model_->geometry, steering, turns, &axles);
     const Pose2 pose = box.pose_at(t);
     const SinCos h = det_sincos(pose.heading_rad);
     nodes->pose[k] = pose;
@@ -155,7 +158,7 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
   }
   // Second derivatives along the box. Each link is turned by angles that are linear in t, at a total rate of at
   // most `turning`, so a point at a total length `reach` of links moves with at most reach turning^2.
-  const RoverGeometry& g = model_.geometry;
+  const RoverGeometry& g = model_->geometry;
   const double bogie = larger(std::fabs(rate[kBogieLeft]), std::fabs(rate[kBogieRight]));
   const double steered = 2.0 * nodes->steering_half_rad;
   const double turning = std::fabs(rate[kRoll]) + std::fabs(rate[kPitch]) +
@@ -193,7 +196,7 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
 
 // How far the centre line is from the ground at a few nodes: a first guess of the box.
 void SweepProver::sample_line(const SweepBox& box) noexcept {
-  const double r = model_.geometry.wheel_radius_m;
+  const double r = model_->geometry.wheel_radius_m;
   for (int i = 0; i < kN; ++i) {
     nodes_.off_m[i] = 0.0;
     for (int k = 2; k < kNodes - 1; k += 2) {
@@ -203,7 +206,7 @@ void SweepProver::sample_line(const SweepBox& box) noexcept {
       const WheelTrend& g = box.trend[i];
       ++work_->lookups;
       const WheelHeight w =
-          wheel_height(map_, settle_.footprint, foot.x_m + r * lean.sin * wheel.sin,
+          wheel_height(map_, settle_->footprint, foot.x_m + r * lean.sin * wheel.sin,
                        foot.y_m - r * lean.sin * wheel.cos, wheel, lean);
       if (w.status != Status::kOk) continue;
       const double h = w.height_m - g.slope_x * (foot.x_m - g.foot.x_m) -
@@ -216,14 +219,14 @@ void SweepProver::sample_line(const SweepBox& box) noexcept {
 
 // Slopes of H at the middle, by differences over +-step_m, give Y and the trends. Any numbers are valid.
 bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexcept {
-  const double r = model_.geometry.wheel_radius_m;
+  const double r = model_->geometry.wheel_radius_m;
   double q[kN];
   for (int j = 0; j < kN; ++j) q[j] = 0.5 * (box->q_from[j] + box->q_to[j]);
   Turns<double> turns;
   turn_links(q, &turns);
   Axles<double> axles;
   const SinCos* const steering = nodes_.steering[kNodes / 2];
-  place_axles<false>(model_.geometry, steering, turns, &axles);
+  place_axles<false>(model_->geometry, steering, turns, &axles);
   const Pose2 pose = box->pose_at(0.5);
   const SinCos h = det_sincos(pose.heading_rad);
   for (int i = 0; i < kN; ++i) {
@@ -239,7 +242,7 @@ bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexc
       const double x = foot.x_m + forward * h.cos - left * h.sin + side * wheel.sin;
       const double y = foot.y_m + forward * h.sin + left * h.cos - side * wheel.cos;
       ++work_->lookups;
-      const WheelHeight w = wheel_height(map_, settle_.footprint, x, y, wheel, at);
+      const WheelHeight w = wheel_height(map_, settle_->footprint, x, y, wheel, at);
       if (w.status != Status::kOk) ground_ = w.status;
       return w.height_m;
     };
@@ -273,7 +276,7 @@ bool SweepProver::differentiate(const SweepBox& box) noexcept {
   for (int j = 0; j < kN; ++j) q[j] = 0.5 * (box.q_from[j] + box.q_to[j]);
   turn_links(q, &nodes_.turns);
   Axles<double> axles;
-  place_axles<true>(model_.geometry, nodes_.steering[kNodes / 2], nodes_.turns, &axles);
+  place_axles<true>(model_->geometry, nodes_.steering[kNodes / 2], nodes_.turns, &axles);
   for (int i = 0; i < kN; ++i) {
     if (!(std::fabs(axles.sin_lean[i]) < 0.9)) return false;
     for (int j = 0; j < kN; ++j) {
@@ -297,7 +300,7 @@ bool SweepProver::precondition(SweepBox* box) const noexcept {
   return invert(box->jacobian, box->y);
 }
 
-void SweepProver::begin(const Sweep& sweep, const Offset& offset, const Tube& tube,
+void SweepProver::place(const Sweep& sweep, const Offset& offset, const Tube& tube,
                         const Knot& from, const Knot& to, SweepBox* box) noexcept {
   box->sweep = sweep;
   box->offset = offset;
@@ -314,7 +317,7 @@ void SweepProver::begin(const Sweep& sweep, const Offset& offset, const Tube& tu
 bool SweepProver::stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at,
                         double step_m, SweepBox* box) noexcept {
   constexpr double kSteepest = 2.0;
-  begin(sweep, offset, tube, at, at, box);
+  place(sweep, offset, tube, at, at, box);
   return linearize(box, step_m, kSteepest) && prepare(*box) && precondition(box);
 }
 
@@ -330,7 +333,7 @@ bool SweepProver::prepare(const SweepBox& box) noexcept {
 bool SweepProver::bound_motion(const SweepBox& box, const double half_m[kN],
                                Motion* motion) const noexcept {
   const Nodes& nodes = nodes_;
-  const RoverGeometry& geometry = model_.geometry;
+  const RoverGeometry& geometry = model_->geometry;
   double rise[kN];
   for (int i = 0; i < kN; ++i) {
     rise[i] = half_m[i] + std::fabs(box.chi[0][i]) * box.tube.along_m +
@@ -543,10 +546,10 @@ bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i,
   const double c = std::fabs(whole.along.cos), s = std::fabs(whole.along.sin);
   const double x = c * whole.half_along_m + s * whole.half_across_m;
   const double y = s * whole.half_along_m + c * whole.half_across_m;
-  const double wide = whole.reach_m(settle_.footprint);  // no part reaches farther
-  const Status status = near.patch.fill(map_, settle_.footprint, box.trend[i],
+  const double wide = whole.reach_m(settle_->footprint);  // no part reaches farther
+  const Status status = near.patch.fill(map_, settle_->footprint, box.trend[i],
                                         {whole.foot.x_m - x, whole.foot.y_m - y},
-                                        {whole.foot.x_m + x, whole.foot.y_m + y}, wide);
+                                        {whole.foot.x_m + x, whole.foot.y_m + y}, wide, &scratch_);
   if (status != Status::kOk) {
     *reasons = status == Status::kOutsideMap ? kBorder : kNotCertified;
     return false;
@@ -636,7 +639,7 @@ double SweepProver::need(const SweepBox& box, const Motion& motion, int i, doubl
 
 // Largest relief along the track, refined only as far as the limit asks; more than the limit as soon as a part has.
 double SweepProver::relief_bound_m(const Near& near, const Track& track, int i) const noexcept {
-  const double limit = model_.limits.relief_max_m;
+  const double limit = model_->limits.relief_max_m;
   struct Open {
     Rectangle at;
     int depth;
@@ -665,7 +668,7 @@ double SweepProver::relief_bound_m(const Near& near, const Track& track, int i) 
 
 // Limits of attitude and suspension over a share of the image.
 unsigned SweepProver::beyond_limits(const SweepBox& box, double share) const noexcept {
-  const SafetyLimits& l = model_.limits;
+  const SafetyLimits& l = model_->limits;
   const auto most = [&](int j) {
     return larger(std::fabs(box.q_from[j]), std::fabs(box.q_to[j])) + share * box.state_half[j];
   };
@@ -693,7 +696,7 @@ unsigned SweepProver::beyond_limits(const SweepBox& box, double share) const noe
 unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
   const SweepBox& box = *out;
   out->clearance_m = INFINITY;
-  const RoverGeometry& g = model_.geometry;
+  const RoverGeometry& g = model_->geometry;
   const double turn = nodes_.turn;
   const double travel = box.sweep.turns() ? 0.0 : box.sweep.extent * (box.to - box.from);
   const SinCos aside = det_sincos(box.offset.heading_rad);
@@ -764,14 +767,14 @@ unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
     const double moves = (half * along + within + beside) * kWiden + kAbsolute;
     const double least = clearance.clearance_m - moves - map_.height_error_m;
     out->clearance_m = smaller(least, out->clearance_m);
-    if (least < model_.limits.clearance_min_m) return kClearance;
+    if (least < model_->limits.clearance_min_m) return kClearance;
   }
   return 0;
 }
 
 // The largest box, alike in all wheels, whose attitude and suspension stay within the limits.
 double SweepProver::roomiest_m(const SweepBox& box) const noexcept {
-  const SafetyLimits& l = model_.limits;
+  const SafetyLimits& l = model_->limits;
   double slack[kN];
   const auto most = [&](int j) { return larger(std::fabs(box.q_from[j]), std::fabs(box.q_to[j])); };
   slack[kDifferentialState] = l.differential_max_rad - most(kDifferentialState);
@@ -813,7 +816,7 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset,
                                        const double least_half_m[kN], SweepBox* box,
                                        unsigned* reasons) noexcept {
   ++work_->boxes;
-  begin(sweep, offset, tube, from, to, box);
+  place(sweep, offset, tube, from, to, box);
   const double length = nodes_.travel_m + 1.5 * std::fabs(nodes_.turn) + nodes_.steering_half_rad;
   // Slopes of H near by serve most stretches. Others help short ones at steep rocks.
   constexpr double kSlopes[][2] = {{0.03, 0.7}, {0.01, 2.0}, {0.003, 2.0}, {0.03, 0.3}};
@@ -914,7 +917,7 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
     set_states(needs, box);
     unsigned why = beyond_limits(*box, 1.0);
     if (why == 0) why = pan_beyond(box);
-    if (why == 0 && std::isfinite(model_.limits.relief_max_m)) why = relief_beyond(box);
+    if (why == 0 && std::isfinite(model_->limits.relief_max_m)) why = relief_beyond(box);
     if (why == 0) {
       *reasons = 0;
       return kProven;
@@ -937,7 +940,7 @@ unsigned SweepProver::relief_beyond(SweepBox* box) noexcept {
     if (!look_round(*box, image, i, &reasons)) return reasons;
     lay_track(*box, image, i, 0, kNodes - 1, &track_);
     box->relief_m = larger(box->relief_m, relief_bound_m(near_[i], track_, i));
-    if (box->relief_m > model_.limits.relief_max_m) return kRelief;
+    if (box->relief_m > model_->limits.relief_max_m) return kRelief;
   }
   return 0;
 }

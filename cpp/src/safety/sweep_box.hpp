@@ -52,8 +52,9 @@ class SweepProver {
   static constexpr int kN = verified::kN;
   enum Result { kProven, kNoBox, kBeyondLimit, kReliefBeyond, kNoGround };
 
-  SweepProver(const GridView& map, const RoverModel& model, const SettleModel& settle,
-              CheckWork* work) noexcept;
+  // Large: it belongs into an arena. The caller keeps what it refers to alive.
+  void begin(const GridView& map, const RoverModel& model, const SettleModel& settle,
+             CheckWork* work) noexcept;
 
   // Whether a settled state exists at every pose of the tube about the sweep, moved by `offset`, between two knots,
   // inside bounds that are within the limits. The box holds at least `least_half_m`. `reasons`: why not.
@@ -127,7 +128,7 @@ class SweepProver {
 
   Result try_box(const double least_half_m[kN], double step_m, double steepest, SweepBox* box,
                  unsigned* reasons) noexcept;
-  void begin(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
+  void place(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
              const Knot& to, SweepBox* box) noexcept;
   void steer(const SweepBox& box) noexcept;
   bool linearize(SweepBox* box, double step_m, double steepest) noexcept;
@@ -151,16 +152,17 @@ class SweepProver {
   unsigned relief_beyond(SweepBox* box) noexcept;
   double roomiest_m(const SweepBox& box) const noexcept;
 
-  const GridView& map_;
-  const RoverModel& model_;
-  const SettleModel& settle_;
-  CheckWork* work_;
+  GridView map_;
+  const RoverModel* model_ = nullptr;
+  const SettleModel* settle_ = nullptr;
+  CheckWork* work_ = nullptr;
   Status ground_ = Status::kOk;  // what the last look-ups of H met
   WheelSamples every_sample_;
   Nodes nodes_;
   Motion motion_;
   Track track_;
   Near near_[kN];
+  WheelTrackScratch scratch_;
   WheelSamples left_[kMaxSplits + 1];  // by a rectangle, for its halves
 };
 

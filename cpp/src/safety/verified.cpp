@@ -70,7 +70,8 @@ double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 
 Fault validate(const VerifiedConfig& config) noexcept { return check_fields(config); }
 
-Fault VerifiedChecker::init(const RoverModel& model, const VerifiedConfig& config) noexcept {
+Fault VerifiedChecker::init(const RoverModel& model, const VerifiedConfig& config,
+                            Arena* arena) noexcept {
   Fault fault = validate(model);
   if (!fault.ok()) return fault;
   fault = validate(config);
@@ -78,7 +79,8 @@ Fault VerifiedChecker::init(const RoverModel& model, const VerifiedConfig& confi
   model_ = model;
   config_ = config;
   const Status status = make_settle_model(model.geometry, &settle_);
-  return {status, status == Status::kOk ? "" : "wheel_radius_m"};
+  if (status != Status::kOk) return {status, "wheel_radius_m"};
+  return {take_memory(arena), ""};
 }
 
 Status VerifiedChecker::set_map(const GridView& map) noexcept {

@@ -1,6 +1,7 @@
 // `verified` on sweeps: the way, and the tube about it, is covered with boxes (docs/verified_ace.md, "Sweeps").
 #include <cmath>
 #include <initializer_list>
+#include <new>
 
 #include "sweep_box.hpp"
 
@@ -21,20 +22,26 @@ struct Stretch {
   Tube half;
 };
 
-class Cover {
- public:
-  Cover(const GridView& map, const RoverModel& model, const SettleModel& settle,
-        const VerifiedConfig& config, const Sweep& sweep, AceReport* out) noexcept
-      : map_(map),
-        model_(model),
-        settle_(settle),
-        config_(config),
-        sweep_(sweep),
-        out_(out),
-        length_m_(sweep.length_m(model.geometry)),
-        joint_m_(config.joint_m + kJointPerError * map.height_error_m),
-        prover_(map, model, settle, &work_) {}
+}  // namespace
 
+class SweepCover {
+ public:
+  // `sweep` and what the others refer to stay alive until prove() returns; it fills in `out`.
+  void begin(const GridView& map, const RoverModel& model, const SettleModel& settle,
+             const VerifiedConfig& config, const Sweep& sweep, AceReport* out) noexcept {
+    map_ = map;
+    model_ = &model;
+    settle_ = &settle;
+    config_ = &config;
+    sweep_ = &sweep;
+    out_ = out;
+    length_m_ = sweep.length_m(model.geometry);
+    joint_m_ = config.joint_m + kJointPerError * map.height_error_m;
+    work_ = CheckWork{};
+    begun_ = false;
+    open_ = 0;
+    prover_.begin(map_, model, settle, &work_);
+  }
   Reasons prove() noexcept;
   void count(AceReport* out) const noexcept {
     out->inner_steps = static_cast<int>(work_.boxes);
@@ -59,21 +66,24 @@ class Cover {
     return true;
   }
 
-  const GridView& map_;
-  const RoverModel& model_;
-  const SettleModel& settle_;
-  const VerifiedConfig& config_;
-  const Sweep& sweep_;
-  AceReport* out_;
-  double length_m_;
-  double joint_m_;
+  GridView map_;
+  const RoverModel* model_ = nullptr;
+  const SettleModel* settle_ = nullptr;
+  const VerifiedConfig* config_ = nullptr;
+  const Sweep* sweep_ = nullptr;
+  AceReport* out_ = nullptr;
+  double length_m_ = 0.0;
+  double joint_m_ = 0.0;
   CheckWork work_;
   SweepProver prover_;
   SweepBox box_, before_;
   bool begun_ = false;  // before_ is proven
   int open_ = 0;
   Stretch stretch_[kMaxOpen];
+  Knot knots_[kMaxFirst + 1];
 };
+
+namespace {
 
 // |A B|, summed along rows with weights: what `half` about B's coordinates can be in A's.
 void carry(const double a[kN][kN], const double b[kN][kN], const double half[kN],
@@ -95,13 +105,29 @@ bool within(const double a[kN], const double b[kN]) noexcept {
   return inside;
 }
 
-// The settled rover at a fraction of the way. Not 0: it is not safe there.
-unsigned Cover::place(double fraction, const Offset& at, const double* start_heights_m,
-                      Knot* knot) noexcept {
+// Slopes of the axles' heights by the state at a knot.
+void rises(const RoverModel& model, const Sweep& sweep, const Knot& knot,
+           double d_up[kN][kN]) noexcept {
   SinCos steering[kWheels];
-  sweep_.steering_at(model_.geometry, fraction, steering);
+  sweep.steering_at(model.geometry, knot.fraction, steering);
+  Turns<double> turns;
+  turn_links(knot.q, &turns);
+  Axles<double> axles;
+  place_axles<true>(model.geometry, steering, turns, &axles);
+  for (int i = 0; i < kN; ++i) {
+    for (int j = 0; j < kN; ++j) d_up[i][j] = axles.d_up[i][j];
+  }
+}
+
+}  // namespace
+
+// The settled rover at a fraction of the way. Not 0: it is not safe there.
+unsigned SweepCover::place(double fraction, const Offset& at, const double* start_heights_m,
+                           Knot* knot) noexcept {
+  SinCos steering[kWheels];
+  sweep_->steering_at(model_->geometry, fraction, steering);
   const SettledState settled =
-      settle(map_, settle_, moved(sweep_.pose_at(fraction), at), steering, start_heights_m);
+      settle(map_, *settle_, moved(sweep_->pose_at(fraction), at), steering, start_heights_m);
   work_.lookups += settled.lookups;
   if (settled.status != Status::kOk) return reason_of(settled.status);
   const ChainState<double>& s = settled.state;
@@ -113,7 +139,7 @@ unsigned Cover::place(double fraction, const Offset& at, const double* start_hei
   knot->q[kBogieRight] = s.bogie_right_rad;
   knot->q[kHeight] = s.origin_z_m;
   for (int i = 0; i < kWheels; ++i) knot->heights_m[i] = settled.heights_m[i];
-  const SafetyLimits& l = model_.limits;
+  const SafetyLimits& l = model_->limits;
   unsigned reasons = 0;
   if (tilt_rad(s) > l.tilt_max_rad) reasons |= kTilt;
   if (larger(std::fabs(s.bogie_left_rad), std::fabs(s.bogie_right_rad)) > l.bogie_max_rad)
@@ -123,20 +149,19 @@ unsigned Cover::place(double fraction, const Offset& at, const double* start_hei
   return reasons;
 }
 
-Reasons Cover::prove() noexcept {
+Reasons SweepCover::prove() noexcept {
   const int stretches =
-      static_cast<int>(smaller(larger(std::ceil(length_m_ / config_.first_length_m - 1e-9), 1.0),
+      static_cast<int>(smaller(larger(std::ceil(length_m_ / config_->first_length_m - 1e-9), 1.0),
                                static_cast<double>(kMaxFirst)));
   // The ends are settled from the nominal wheels: sweeps that meet there agree on them.
-  Knot knots[kMaxFirst + 1];
   for (int i = 0; i <= stretches; ++i) {
     const bool end = i == 0 || i == stretches;
     const unsigned why = place(static_cast<double>(i) / stretches, {},
-                               end ? nullptr : knots[i - 1].heights_m, &knots[i]);
+                               end ? nullptr : knots_[i - 1].heights_m, &knots_[i]);
     if (why != 0) return static_cast<Reasons>(why);
   }
-  for (int i = stretches - 1; i >= 0; --i) push({knots[i], knots[i + 1], {}, model_.tracking});
-  const int most = config_.max_boxes * (model_.tracking.none() ? 1 : kTubeBoxes);
+  for (int i = stretches - 1; i >= 0; --i) push({knots_[i], knots_[i + 1], {}, model_->tracking});
+  const int most = config_->max_boxes * (model_->tracking.none() ? 1 : kTubeBoxes);
   for (int boxes = 0; open_ > 0; ++boxes) {
     if (boxes == most) return kNotCertified;
     const Stretch stretch = stretch_[--open_];
@@ -157,7 +182,7 @@ Reasons Cover::prove() noexcept {
 }
 
 // Halves a stretch along its longest side. kNotCertified: it is too short for that.
-unsigned Cover::divide(const Stretch& whole) noexcept {
+unsigned SweepCover::divide(const Stretch& whole) noexcept {
   constexpr double kArm_m = 1.3;  // heading counts by what it moves the wheels
   const double way = (whole.to.fraction - whole.from.fraction) * length_m_;
   const double sides[4] = {way, 2.0 * whole.half.along_m, 2.0 * whole.half.across_m,
@@ -166,7 +191,7 @@ unsigned Cover::divide(const Stretch& whole) noexcept {
   for (int i = 1; i < 4; ++i) {
     if (sides[i] > sides[longest]) longest = i;
   }
-  if (sides[longest] < 2.0 * config_.shortest_m) return kNotCertified;
+  if (sides[longest] < 2.0 * config_->shortest_m) return kNotCertified;
   Stretch a = whole, b = whole;
   if (longest == 0) {
     double start[kN];
@@ -198,18 +223,18 @@ unsigned Cover::divide(const Stretch& whole) noexcept {
   return push(b) && push(a) ? 0U : unsigned{kNotCertified};
 }
 
-SweepProver::Result Cover::prove(const Stretch& stretch, unsigned* reasons) noexcept {
+SweepProver::Result SweepCover::prove(const Stretch& stretch, unsigned* reasons) noexcept {
   // Offsets along and across are in the frame of the way, which the stretch's heading is turned against.
   Tube half = stretch.half;
   const double turned = std::fabs(stretch.at.heading_rad);
   half.along_m = stretch.half.along_m + turned * stretch.half.across_m;
   half.across_m = stretch.half.across_m + turned * stretch.half.along_m;
   double least_half_m[kN] = {};
-  SweepProver::Result result = prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to,
+  SweepProver::Result result = prover_.prove(*sweep_, stretch.at, half, stretch.from, stretch.to,
                                              least_half_m, &box_, reasons);
-  if (!model_.tracking.none()) return result;
+  if (!model_->tracking.none()) return result;
   if (result == SweepProver::kProven && !joins(stretch, least_half_m)) {
-    result = prover_.prove(sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_,
+    result = prover_.prove(*sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_,
                            reasons);
     if (result == SweepProver::kProven && !joins(stretch, least_half_m))
       result = SweepProver::kNoBox;
@@ -222,23 +247,9 @@ SweepProver::Result Cover::prove(const Stretch& stretch, unsigned* reasons) noex
   return result;
 }
 
-// Slopes of the axles' heights by the state at a knot.
-void rises(const RoverModel& model, const Sweep& sweep, const Knot& knot,
-           double d_up[kN][kN]) noexcept {
-  SinCos steering[kWheels];
-  sweep.steering_at(model.geometry, knot.fraction, steering);
-  Turns<double> turns;
-  turn_links(knot.q, &turns);
-  Axles<double> axles;
-  place_axles<true>(model.geometry, steering, turns, &axles);
-  for (int i = 0; i < kN; ++i) {
-    for (int j = 0; j < kN; ++j) d_up[i][j] = axles.d_up[i][j];
-  }
-}
-
 // Whether the box holds all that the one before can leave or, at the beginning, every settled state with wheel heights
 // within joint_m of the settled ones. If not: what it has to hold.
-bool Cover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
+bool SweepCover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
   double half_m[kN], least[kN];
   bool held = false;
   if (begun_) {
@@ -247,7 +258,7 @@ bool Cover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
   } else {
     double d_up[kN][kN];
     SweepBox heights;
-    rises(model_, sweep_, stretch.from, d_up);
+    rises(*model_, *sweep_, stretch.from, d_up);
     if (!invert(d_up, heights.y)) return false;
     for (double& m : half_m) m = joint_m_;
     held = come_within(heights, false, stretch.from, box_.jacobian, box_.half_m, half_m, least);
@@ -257,9 +268,9 @@ bool Cover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
 }
 
 // Whether wheel heights are within joint_m of the settled ones at the end of the box.
-bool Cover::ends(const Knot& knot) noexcept {
+bool SweepCover::ends(const Knot& knot) noexcept {
   double d_up[kN][kN], half_m[kN], least[kN], most[kN];
-  rises(model_, sweep_, knot, d_up);
+  rises(*model_, *sweep_, knot, d_up);
   for (int i = 0; i < kN; ++i) half_m[i] = box_.image_m[i];
   for (double& m : most) m = joint_m_;
   return come_within(box_, true, knot, d_up, most, half_m, least);
@@ -268,9 +279,9 @@ bool Cover::ends(const Knot& knot) noexcept {
 // Whether all settled states at a knot that are within half_m in the coordinates of `from` are within most_m in others,
 // of Jacobian `into`; `least` is where they are in these. Settled states are in the image of any set that holds them, so
 // the set is mapped until it fits: by `from`, where that is a box that ends here, then by slopes of H at the knot.
-bool Cover::come_within(const SweepBox& from, bool ends_here, const Knot& knot,
-                        const double into[kN][kN], const double most_m[kN], double half_m[kN],
-                        double least[kN]) noexcept {
+bool SweepCover::come_within(const SweepBox& from, bool ends_here, const Knot& knot,
+                             const double into[kN][kN], const double most_m[kN], double half_m[kN],
+                             double least[kN]) noexcept {
   constexpr double kSteps_m[2] = {0.03, 0.003};
   constexpr int kMaxImages = 6;
   carry(into, from.y, half_m, least);
@@ -282,7 +293,7 @@ bool Cover::come_within(const SweepBox& from, bool ends_here, const Knot& knot,
       if (!prover_.prepare(from)) continue;
     } else {
       SweepBox& next = pose[by - 1];
-      if (!prover_.stand(sweep_, {}, {}, knot, kSteps_m[by - 1], &next)) return false;
+      if (!prover_.stand(*sweep_, {}, {}, knot, kSteps_m[by - 1], &next)) return false;
       double carried[kN];
       carry(next.jacobian, at->y, half_m, carried);
       for (int i = 0; i < kN; ++i) half_m[i] = carried[i];
@@ -299,8 +310,8 @@ bool Cover::come_within(const SweepBox& from, bool ends_here, const Knot& knot,
 }
 
 // Bounds and margins of the sweep take in those of a box.
-void Cover::include(const SweepBox& box) noexcept {
-  const SafetyLimits& l = model_.limits;
+void SweepCover::include(const SweepBox& box) noexcept {
+  const SafetyLimits& l = model_->limits;
   AceReport part;
   const auto hull = [&](int j) {
     return Bounds{smaller(box.q_from[j], box.q_to[j]) - box.state_half[j],
@@ -338,15 +349,24 @@ void Cover::include(const SweepBox& box) noexcept {
   }
 }
 
-}  // namespace
+std::size_t VerifiedChecker::memory_required() noexcept {
+  return Arena::kAlignment + Arena::cost<SweepCover>(1);
+}
+
+Status VerifiedChecker::take_memory(Arena* arena) noexcept {
+  void* const room = arena->take<SweepCover>(1);
+  if (room == nullptr) return Status::kArenaTooSmall;
+  cover_ = ::new (room) SweepCover;
+  return Status::kOk;
+}
 
 AceReport VerifiedChecker::prove_sweep(const Sweep& sweep) const noexcept {
   AceReport proven;
-  Cover cover(map_, model_, settle_, config_, sweep, &proven);
-  const Reasons reasons = cover.prove();
+  cover_->begin(map_, model_, settle_, config_, sweep, &proven);
+  const Reasons reasons = cover_->prove();
   AceReport out;
   if (reasons == 0) out = proven;
-  cover.count(&out);
+  cover_->count(&out);
   out.reasons = reasons;
   out.safe = reasons == 0;
   return out;

@@ -53,6 +53,24 @@ struct WheelTrackBounds {
   double hi_m = 0.0;
 };
 
+// Room for the work of WheelPatch; one does for all patches.
+class WheelPatch;
+class WheelTrackScratch {
+  friend class WheelPatch;
+  static constexpr int kMaxCells = 900;
+  struct Slopes {
+    float x_lo, x_hi, y_lo, y_hi;
+  };
+  struct Sample {
+    double x, y;  // cells
+    double value_m;
+    int i, j;
+  };
+  Slopes rows[kMaxCells];
+  Sample samples[WheelSamples::kMax];
+  double upper[WheelSamples::kMax];
+};
+
 // The ground about the track of one wheel, detrended, prepared once for the regions along it.
 class WheelPatch {
  public:
@@ -60,7 +78,7 @@ class WheelPatch {
   // either axis of the map. kOutsideMap: all that is beyond the map. kConfigBad: the patch has no room for so much
   // ground, or it is too steep.
   Status fill(const GridView& grid, const WheelFootprint& footprint, const WheelTrend& trend,
-              Point2 lo, Point2 hi, double wide_m) noexcept;
+              Point2 lo, Point2 hi, double wide_m, WheelTrackScratch* scratch) noexcept;
 
   // Bounds of H less the trend, over the region, for all ground within the map's error. No other samples than those of
   // `among` carry the wheel anywhere in it; `left` (may be null) gets those that this region leaves, for parts of
@@ -89,6 +107,7 @@ class WheelPatch {
   bool known(double x, double y, double wide_x, double wide_y) const noexcept;
 
   const WheelFootprint* footprint_ = nullptr;
+  WheelTrackScratch* scratch_ = nullptr;
   WheelTrend trend_;
   double origin_x_m_ = 0.0, origin_y_m_ = 0.0;  // of cell (0, 0)
   double resolution_m_ = 0.0;

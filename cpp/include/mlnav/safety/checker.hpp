@@ -75,6 +75,7 @@ struct CheckWork {
   std::int64_t ranges = 0;   // bounds of H over many places
 };
 
+// A checker answers one question at a time.
 class AceChecker : NoCopy {
  public:
   // Checks refer to `map` from now on; the caller keeps it alive and unchanged. One call per map, since

@@ -50,9 +50,13 @@ inline constexpr auto kFields<VerifiedConfig> = std::tuple{
 };
 Fault validate(const VerifiedConfig& config) noexcept;
 
+class SweepCover;  // proves sweeps: its memory
+
 class VerifiedChecker final : public AceChecker {
  public:
-  Fault init(const RoverModel& model, const VerifiedConfig& config) noexcept;
+  // Bytes of an arena at any address: for the proof of sweeps, one at a time. So one thread at a time may ask.
+  static std::size_t memory_required() noexcept;
+  Fault init(const RoverModel& model, const VerifiedConfig& config, Arena* arena) noexcept;
 
   Status set_map(const GridView& map) noexcept override;
   bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override;
@@ -75,11 +79,13 @@ class VerifiedChecker final : public AceChecker {
   void judge_box(Work* work) const noexcept;
   AceReport check_pose(const Stance& stance, bool everything) const noexcept;
   AceReport prove_sweep(const Sweep& sweep) const noexcept;
+  Status take_memory(Arena* arena) noexcept;
 
   RoverModel model_;
   VerifiedConfig config_;
   SettleModel settle_;
   GridView map_;
+  SweepCover* cover_ = nullptr;
 };
 
 }  // namespace mlnav
