@@ -248,9 +248,10 @@ class Checker:
         """
     def report(self, sweeps: F64) -> dict[str, NDArray[np.generic]]:
         """(n, 3 to 6) -> columns: safe (bool), reasons (uint16), roll_rad, pitch_rad,
-        differential_rad, bogie_left_rad/bogie_right_rad/origin_z_m (n, 2) bounds, tilt_max_rad, clearance_min_m,
-        relief_max_m, margin_tilt_rad, margin_bogie_rad, margin_differential_rad,
-        margin_clearance_m, margin_relief_m (n,), risk (n,) of `probabilistic`, else NaN,
+        differential_rad, bogie_left_rad, bogie_right_rad and origin_z_m (n, 2) bounds,
+        tilt_max_rad, clearance_min_m, relief_max_m, margin_tilt_rad, margin_bogie_rad,
+        margin_differential_rad, margin_clearance_m, margin_relief_m (n,), risk (n,) of
+        `probabilistic`, else NaN,
         inner_steps, lookups, ranges (int32)."""
     def ace_map(self, bins: int) -> NDArray[np.uint16]:
         """(bins, ny, nx) reasons at every cell centre and heading 2 pi k / bins."""

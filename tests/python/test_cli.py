@@ -55,7 +55,7 @@ def test_help_of_every_command_has_examples() -> None:
     for command in (
         ["traverse"], ["plan"], ["ace"], ["ace", "explain"], ["doctor"], ["terrain", "make"],
         ["terrain", "info"], ["terrain", "show"], ["config", "show"], ["config", "schema"],
-        ["bench", "soundness"], ["bench", "traverses"], ["bench", "cost"],
+        ["bench", "soundness"], ["bench", "sweeps"], ["bench", "traverses"], ["bench", "cost"],
     ):  # fmt: skip
         text = run(*command, "--help").stdout
         assert "Examples" in text, command
@@ -311,6 +311,7 @@ ON_MAPS = {
     "compare": (["compare", "--heuristics", "none,sobel", "--pairs", 1, "--no-pictures"], "-t"),
     "campaign": (["campaign", "run", "real", "--trials", 1, "--workers", 1], "-t"),
     "soundness": (["bench", "soundness", "--poses", 100], "-t"),
+    "sweeps": (["bench", "sweeps", "--motions", 10], "-t"),
     "make": (["terrain", "make"], None),
     "info": (["terrain", "info"], None),
     "show": (["terrain", "show"], None),

@@ -8,10 +8,12 @@ from mlnav.config import Config
 from mlnav.core import WHEELS
 from mlnav.io.records import to_json
 from mlnav.linkage import STATE
+from mlnav.nav import Motion
 from mlnav.parts import names_of
 from mlnav.sim import SimError
-from mlnav.sim.explain import explain
-from mlnav.terrain import Terrain, benchmark_class
+from mlnav.sim.explain import explain, explain_way
+from mlnav.terrain import Terrain, benchmark_class, load
+from mlnav.viz import way_figure
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +96,25 @@ def test_where_nothing_is_known_nothing_is_told() -> None:
 def test_what_is_no_pose_is_refused(pose) -> None:
     with pytest.raises(SimError, match="pose"):
         explain(Terrain(np.zeros((80, 80)), 0.1), Config(), pose)
+
+
+def test_a_way_is_explained_stretch_by_stretch() -> None:
+    terrain = load("10/.10", seed=3)
+    pose = (25.0, 25.0, math.radians(60.0))
+    for motion in (Motion(0.0, 0.1, 1.0), Motion(math.radians(20.0), 0.0, 0.0)):
+        way = explain_way(terrain, Config(), pose, motion)
+        assert way.safe and not way.reasons
+        length = 1.0 if motion.length_m else 1.5 * motion.turn_rad
+        assert way.edge_m[-1] == pytest.approx(length) == pytest.approx(way.state_m[-1])
+        part = np.clip(np.searchsorted(way.edge_m, way.state_m), 1, len(way.edge_m) - 1) - 1
+        for name, bounds in way.bounds.items():
+            low, high = bounds[part].T
+            assert (low - 1e-4 <= way.settled[name]).all(), name
+            assert (way.settled[name] <= high + 1e-4).all(), name
+        assert (way.settled["clearance_m"] >= way.clearance_min_m[part] - 1e-4).all()
+        assert (way.settled["relief_max_m"] <= way.relief_max_m[part] + 1e-4).all()
+        assert len(way_figure(terrain, way, Config()).axes) == 8
+    with pytest.raises(SimError, match="an arc or a turn"):
+        explain_way(terrain, Config(), pose, Motion(0.1, 0.1, 1.0))
+    with pytest.raises(SimError, match="not on the map"):
+        explain_way(terrain, Config(), (-5.0, 0.0, 0.0), Motion(0.1, 0.0, 0.0))

@@ -213,6 +213,7 @@ def sweeps_command(
     spacing_m: Annotated[
         float, typer.Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
     ] = 0.02,
+    reading: options.Reading,
     seed: options.Seed = 0,
     workers: options.Workers = 1,
     out: options.Out = Path("out/bench-sweeps"),
@@ -237,9 +238,9 @@ def sweeps_command(
     from mlnav.studies.cases import cases
     from mlnav.studies.sweeps import SweepsRequest, sweeps
 
-    cases(terrain)  # a bad terrain is an error before anything is written
+    cases(terrain, reading)  # a bad terrain is an error before anything is written
     claim(out, ("sweeps.json", "suspicious.jsonl"), force)
-    request = SweepsRequest(setup, terrain, motions, spacing_m, seed, workers)
+    request = SweepsRequest(setup, terrain, motions, spacing_m, seed, workers, reading)
     with (
         JsonlWriter(out / "suspicious.jsonl") as records,
         progress_bar("motions", motions) as update,

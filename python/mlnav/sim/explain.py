@@ -1,4 +1,4 @@
-"""One pose: the checker's answer with its bounds, and the settled rover."""
+"""One pose or one way: the checker's answer with its bounds, and the settled rover."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlnav.config import Config
 from mlnav.core import WHEELS, HeightMap, reason_names
 from mlnav.io.records import plain
 from mlnav.linkage import STATE, linkage
-from mlnav.nav.motion import Pose
+from mlnav.nav.motion import Motion, Pose
 from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
 from mlnav.sim.world import CONSTRAINTS, STATE_COLUMNS
@@ -166,3 +166,90 @@ def _wheel_boxes(
         return None
     spans = np.stack([points.min(axis=0), points.max(axis=0)], axis=-1).tolist()
     return tuple(WheelBox(*map(tuple, wheel)) for wheel in spans)
+
+
+PART_M, STATE_M = 0.05, 0.01
+"""Of a way: stretches with bounds of their own, and between settled states; a turn in place counts
+1.5 m a radian."""
+
+
+@dataclass(frozen=True, eq=False)
+class WayExplanation:
+    """A checker's answer along an arc or a turn in place, and the settled states on it.
+
+    Attributes:
+        pose: where it begins.
+        motion: the arc or turn.
+        safe, reasons: the verdict on the whole of it, as planners ask.
+        edge_m: (n + 1,) where its stretches begin and end, in metres from the start.
+        bounds: (n, 2) by name of `linkage.STATE`, of each stretch; NaN where there are none.
+        tilt_max_rad, clearance_min_m, relief_max_m: (n,) likewise.
+        state_m: (k,) where it was settled.
+        settled: (k,) of each of `STATE_COLUMNS`; NaN where not settled.
+    """
+
+    pose: Pose
+    motion: Motion
+    safe: bool
+    reasons: tuple[str, ...]
+    edge_m: F64
+    bounds: dict[str, F64]
+    tilt_max_rad: F64
+    clearance_min_m: F64
+    relief_max_m: F64
+    state_m: F64
+    settled: dict[str, F64]
+
+
+def explain_way(terrain: Terrain, config: Config, pose: Pose, motion: Motion) -> WayExplanation:
+    """Ask the configured checker about an arc or a turn, stretch by stretch, and settle along it.
+
+    Raises:
+        SimError: the pose is not on the map, or the motion is none or both.
+    """
+    check_cells(terrain, config)
+    if not (all(map(math.isfinite, pose)) and terrain.contains(pose[0], pose[1])):
+        raise SimError(f"pose {pose} is not on the map {terrain.extent_m}")
+    if bool(motion.turn_rad) == bool(motion.length_m):
+        raise SimError("a way is an arc or a turn in place")
+    turns = bool(motion.turn_rad)
+    extent = motion.turn_rad or motion.length_m
+    way_m = abs(extent) * (1.5 if turns else 1.0)
+    steered = math.inf if turns else motion.curvature_per_m
+    grid, model = HeightMap.of(terrain).grid, config.rover_model()
+    checker = config.build_checker(terrain.z.size)
+    checker.set_map(grid)
+    whole = checker.reasons(motion.sweeps(pose, steered))
+
+    parts = max(1, math.ceil(way_m / PART_M))
+    rows = np.column_stack([
+        _along(motion, pose, parts)[:-1], np.full((parts, 1), steered),
+        np.full((parts, 1), extent / parts), np.full((parts, 1), math.nan),
+    ])  # fmt: skip
+    report = checker.report(np.ascontiguousarray(rows))
+    count = max(1, math.ceil(way_m / STATE_M))
+    poses = _along(motion, pose, count)
+    steering = np.tile(model.wheel_steering_rad(steered), (len(poses), 1))
+    states = _core.settle(grid, model, np.ascontiguousarray(poses), steering_rad=steering)
+    return WayExplanation(
+        pose=pose,
+        motion=motion,
+        safe=not whole.any(),
+        reasons=tuple(reason_names(int(np.bitwise_or.reduce(whole)))),
+        edge_m=np.linspace(0.0, way_m, parts + 1),
+        bounds={name: np.asarray(report[name], np.float64) for name in STATE},
+        tilt_max_rad=np.asarray(report["tilt_max_rad"], np.float64),
+        clearance_min_m=np.asarray(report["clearance_min_m"], np.float64),
+        relief_max_m=np.asarray(report["relief_max_m"], np.float64),
+        state_m=np.linspace(0.0, way_m, count + 1),
+        settled={name: np.asarray(states[name], np.float64) for name in STATE_COLUMNS},
+    )
+
+
+def _along(motion: Motion, pose: Pose, count: int) -> F64:
+    """(count + 1, 3) poses from the start to the end of an arc or a turn."""
+    share = np.linspace(0.0, 1.0, count + 1)
+    if motion.turn_rad:
+        x, y, heading = pose
+        return np.column_stack([np.full((count + 1, 2), (x, y)), heading + motion.turn_rad * share])
+    return motion.poses_at(pose, share[:0], motion.length_m * share)

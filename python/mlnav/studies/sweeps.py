@@ -231,12 +231,12 @@ def _settled_along(
     poses[:, 2] += off[:, 2]
     nominal: Columns = _core.settle(grid, model, poses, steering_rad=steering)
     found: Counter[str] = Counter(states=0, unsafe=0, outside=0, folds=0, not_settled=0)
-    found += _judged(nominal, bounds)
+    found.update(_judged(nominal, bounds))
     heights: F64 | None = None
     for i in range(count):
         if heights is not None:
             one: Columns = _core.settle(grid, model, poses[i : i + 1], heights, steering[i : i + 1])
-            found += _judged(one, bounds)
+            found.update(_judged(one, bounds))
             if one["status"][0] == 0:
                 heights = one["heights_m"]
                 apart = np.abs(heights[0] - nominal["heights_m"][i]).max()

@@ -8,6 +8,7 @@ from mlnav.viz.style import save_figure
 from mlnav.viz.terrain import terrain_figure, terrain_statistics
 from mlnav.viz.traverse import traverse_figure
 from mlnav.viz.unsafe import unsafe_figure
+from mlnav.viz.way import way_figure
 
 __all__ = [
     "ace_figure",
@@ -19,4 +20,5 @@ __all__ = [
     "terrain_statistics",
     "traverse_figure",
     "unsafe_figure",
+    "way_figure",
 ]

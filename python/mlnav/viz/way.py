@@ -1,0 +1,84 @@
+"""A way in one figure: bounds along it against limits, and the settled states inside them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from mlnav.config import Config
+from mlnav.sim.explain import WayExplanation
+from mlnav.terrain import Terrain
+from mlnav.viz import style
+
+F64 = NDArray[np.float64]
+
+_STATE, _LIMIT = "#e8743b", "#b3261e"
+
+
+def way_figure(terrain: Terrain, way: WayExplanation, config: Config) -> Figure:
+    """A panel a quantity: the bounds of each stretch, settled states, the limits."""
+    limits, degrees = config.limits, 180.0 / math.pi
+    two_sided = (
+        ("roll, deg", "roll_rad", None),
+        ("pitch, deg", "pitch_rad", None),
+        ("left bogie, deg", "bogie_left_rad", limits.bogie_max_deg),
+        ("right bogie, deg", "bogie_right_rad", limits.bogie_max_deg),
+        ("differential, deg", "differential_rad", limits.differential_max_deg),
+    )
+    one_sided = (
+        ("tilt, deg", degrees * way.tilt_max_rad, degrees * way.settled["tilt_rad"],
+         limits.tilt_max_deg, False),
+        ("relief, m", way.relief_max_m, way.settled["relief_max_m"], limits.relief_max_m, False),
+        ("clearance, m", way.clearance_min_m, way.settled["clearance_m"],
+         limits.clearance_min_m, True),
+    )  # fmt: skip
+    limit_line: dict[str, Any] = {"color": _LIMIT, "linewidth": 1.2, "linestyle": (0, (4, 2))}
+    figure = style.new_figure(12.4, 8.6)
+    panels = figure.subplots(4, 2, sharex=True, gridspec_kw={"hspace": 0.32, "wspace": 0.16})
+    figure.subplots_adjust(left=0.07, right=0.98, bottom=0.07, top=0.89)
+    flat = panels.T.ravel()
+    for axes, (label, name, limit) in zip(flat, two_sided, strict=False):
+        low, high = (degrees * way.bounds[name]).T
+        _panel(axes, way, label, low, high, degrees * way.settled[name])
+        if limit is not None:
+            for value in (-limit, limit):
+                axes.axhline(value, **limit_line)
+    for axes, (label, bound, states, limit, least) in zip(flat[5:], one_sided, strict=True):
+        other = np.full(len(bound), np.nanmax(states) if least else np.nanmin(states))
+        low, high = (bound, other) if least else (other, bound)
+        _panel(axes, way, label, low, high, states)
+        if limit is not None:
+            axes.axhline(limit, **limit_line)
+    for axes in panels[-1]:
+        axes.set_xlabel("way of the outermost wheels, m" if way.motion.turn_rad else "way, m")
+    x, y, heading = way.pose
+    reasons = ", ".join(reason.replace("_", " ") for reason in way.reasons)
+    verdict = "safe" if way.safe else f"rejected: {reasons}"
+    motion = (
+        f"turn of {math.degrees(way.motion.turn_rad):.0f} deg"
+        if way.motion.turn_rad
+        else f"arc of {way.motion.length_m:g} m at {way.motion.curvature_per_m:g} 1/m"
+    )
+    lines = [
+        f"from ({x:g}, {y:g}) m, heading {math.degrees(heading):g}°   ·   {config.checker.name},"
+        f" {config.limits.name}: bands are bounds, points settled states, dashed lines limits"
+    ]
+    title = f"{terrain.name}: {motion}, {verdict}"
+    style.headline(figure, title, lines, 0.55 / 12.4, terrain.attribution)
+    return figure
+
+
+def _panel(axes: Axes, way: WayExplanation, label: str, low: F64, high: F64, states: F64) -> None:
+    axes.fill_between(
+        np.repeat(way.edge_m, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2),
+        color=style.GOOD, alpha=0.3, linewidth=0,
+    )  # fmt: skip
+    axes.plot(way.state_m, states, ".", color=_STATE, markersize=2.5)
+    axes.set_title(label, loc="left", fontsize=9, color=style.INK)
+    axes.grid(color=style.GRID, linewidth=0.5)
+    axes.margins(x=0.01)
