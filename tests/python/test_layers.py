@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 import mlnav
 
@@ -135,3 +138,9 @@ def test_what_is_slow_to_import_stays_in_its_room() -> None:
                 if library in allowed and room_of(path) not in allowed[library]
             ]
     assert not wrong
+
+
+@pytest.mark.parametrize("name", sorted(p.parent.name for p in ROOT.glob("*/__init__.py")))
+def test_packages_export_what_they_have(name: str) -> None:
+    module = importlib.import_module(f"mlnav.{name}")
+    assert all(hasattr(module, each) for each in getattr(module, "__all__", ()))

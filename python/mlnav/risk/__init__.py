@@ -4,7 +4,7 @@ A risk map only reorders and prices candidates; ACE alone decides safety.
 """
 
 from mlnav.risk.base import Heuristic, RiskMap, held_to_contract
-from mlnav.risk.heuristics import make_heuristic
+from mlnav.risk.heuristics import NoRisk, SobelRisk, make_heuristic
 from mlnav.risk.models import Manifest, Model, ModelError, model_folder, model_names, read_model
 from mlnav.risk.network import NetworkRisk
 from mlnav.risk.oracle import OracleRisk
