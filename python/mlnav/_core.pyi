@@ -148,6 +148,7 @@ class EnavConfig:
     commit_turn_rad: float
     short_paths: bool
     riskiest_first: bool
+    prove_beyond_commitment: bool
     overthink_evaluations: int
     memory_poses: int
     visit_cost_per_m: float

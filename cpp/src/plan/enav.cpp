@@ -424,6 +424,18 @@ bool EnavPlanner::resteers_before(int pose_id, Sweep* resteering) const noexcept
   return true;
 }
 
+bool EnavPlanner::may_be_committed(int pose_id) const noexcept {
+  if (pose_id < tree_.turn_poses()) {
+    const double angle = std::fabs(tree_.turn_pose_angle_rad(pose_id));
+    return angle <= config_.commit_turn_rad + kSameAngle_rad || first_of_turn(pose_id);
+  }
+  if (pose_id >= tree_.second_arc_pose(0)) return false;
+  const OnArc at = on_arc(pose_id);
+  const double reach_m = (at.step + 1) * config_.tree.ace_step_m;
+  return config_.tree.turn_rad[at.from - turns_] == 0.0 &&
+         reach_m <= config_.commit_length_m + 1e-9;
+}
+
 bool EnavPlanner::first_of_turn(int pose_id) const noexcept {
   return pose_id == 0 ||
          tree_.turn_pose_angle_rad(pose_id - 1) * tree_.turn_pose_angle_rad(pose_id) < 0.0;
@@ -494,9 +506,14 @@ int EnavPlanner::committed_poses(int path, const std::int32_t* ids, int count) c
 bool EnavPlanner::pose_passes(int pose_id) noexcept {
   Verdict verdict = verdicts_.of(pose_id);
   if (verdict == Verdict::kNotEvaluated) {
+    const Sweep sweep = sweep_to(pose_id);
     Sweep resteering;
-    const bool resteers = resteers_before(pose_id, &resteering);
-    verdict = verdicts_.evaluate(pose_id, sweep_to(pose_id), resteers ? &resteering : nullptr);
+    if (!config_.prove_beyond_commitment && !may_be_committed(pose_id)) {
+      verdict = verdicts_.evaluate(pose_id, sweep, nullptr, sweep.end());
+    } else {
+      const bool resteers = resteers_before(pose_id, &resteering);
+      verdict = verdicts_.evaluate(pose_id, sweep, resteers ? &resteering : nullptr, sweep);
+    }
   }
   return verdict == Verdict::kPassed;
 }
@@ -657,7 +674,8 @@ void EnavPlanner::accept(int path, int pose_count, PlanResult* result) noexcept 
     const Stance stance = stance_of(ids[i]);
     result->path[i + 1] = {stance.pose, stance.curvature_per_m, ids[i]};
     Sweep resteering;
-    if (resteers_before(ids[i], &resteering)) ++telemetry_.ace_floor;
+    const bool proven = config_.prove_beyond_commitment || may_be_committed(ids[i]);
+    if (proven && resteers_before(ids[i], &resteering)) ++telemetry_.ace_floor;
   }
 
   const int last = std::min(committed, count);

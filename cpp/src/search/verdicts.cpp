@@ -37,13 +37,14 @@ Reasons Verdicts::check_start(const Stance& start) noexcept {
   return reasons;
 }
 
-Verdict Verdicts::evaluate(int id, const Sweep& sweep, const Sweep* before) noexcept {
+Verdict Verdicts::evaluate(int id, const Sweep& sweep, const Sweep* before,
+                           const Sweep& checked) noexcept {
   MLNAV_ASSERT(of(id) == Verdict::kNotEvaluated);
   Reasons reasons = 0;
   if (enters_zone(sweep)) {
     reasons = kKeepOutZone;
   } else {
-    for (const Sweep* part : {before, &sweep}) {
+    for (const Sweep* part : {before, &checked}) {
       if (part == nullptr || reasons != 0) continue;
       if (!evaluations_.spend(1)) return Verdict::kNotEvaluated;
       reasons = ask(*part);

@@ -192,6 +192,8 @@ class EnavConfig(Section):
     """When no whole path passes, drive the best start of one that did."""
     riskiest_first: bool = True
     """Check a path's poses from the riskiest on where there is a risk map; else from the start."""
+    prove_beyond_commitment: bool = True
+    """Put whole stretches of motion through the checker beyond the commitment too, not poses."""
     overthink_evaluations: Annotated[int, Field(ge=1, le=1000000000000000)] = 275
     """A cycle with more ACE evaluations than this is an overthink."""
     memory_poses: Annotated[int, Field(ge=0, le=100000)] = 256

@@ -82,6 +82,9 @@ class CycleRecord:
     paths_tried: int
     work: int
     """Steps of search, as `work_budget` counts them."""
+    ace_boxes: int
+    ace_ranges: int
+    """What the evaluations took inside the checker: boxes of states, bounds of wheel heights."""
     chosen_rank: int
     path_cost: float
     risk_requested: bool
@@ -185,7 +188,7 @@ class CycleRecord:
 _MOTION = ("turn_rad", "curvature_per_m", "length_m")
 _OF_THE_PLAN = (
     "outcome", *_MOTION, "ace_evaluations", "ace_floor", "overthink", "paths_finite", "paths_tried",
-    "work", "chosen_rank", "path_cost", "risk_requested", "risk_used", "evaluations_before_risk",
+    "work", "ace_boxes", "ace_ranges", "chosen_rank", "path_cost", "risk_requested", "risk_used", "evaluations_before_risk",
 )  # fmt: skip
 _OF_THE_CYCLE = ("risk_asked", "risk_missing", "inferences", "events")
 

@@ -188,6 +188,16 @@ METRICS: tuple[Metric, ...] = (
         Kind.RUNS, lambda runs: runs.per_cycle("work"), tables=(TERRAIN,),
     ),
     Metric(
+        "ace_boxes", "boxes a cycle", "",
+        "Boxes of states, or poses, that the checker looked at for its evaluations.",
+        Kind.RUNS, lambda runs: runs.per_cycle("ace_boxes"), tables=(TERRAIN,),
+    ),
+    Metric(
+        "ace_ranges", "ranges a cycle", "",
+        "Bounds of wheel heights over many places, most of what a proof costs.",
+        Kind.RUNS, lambda runs: runs.per_cycle("ace_ranges"), tables=(TERRAIN,),
+    ),
+    Metric(
         "floor", "floor", "",
         "The evaluations of the accepted paths alone, a cycle that found one. No planner that"
         " proves its path can do with fewer.",

@@ -54,6 +54,9 @@ struct EnavConfig {
   // With a risk map, the poses of a path are checked by falling price; while a map may still be asked for, by
   // falling cost. So a path that fails does so early. The poses that an accepted path needs are the same.
   bool riskiest_first = true;
+  // What lies beyond the commitment guides only: it is proven when it is committed itself. Poses are looked at there,
+  // where stretches are where the rover drives.
+  bool prove_beyond_commitment = true;
   std::int64_t overthink_evaluations = 275;
   // Memory between cycles. Every pose at which a cycle began raises the cost per metre around it, for
   // paths and for cost-to-go alike, so that a pocket fills up until its way out is the cheaper one.
@@ -87,6 +90,8 @@ inline constexpr auto kFields<EnavConfig> = std::tuple{
     flag("riskiest_first", &EnavConfig::riskiest_first,
          "Check a path's poses from the riskiest on where there is a risk map; else from the "
          "start."),
+    flag("prove_beyond_commitment", &EnavConfig::prove_beyond_commitment,
+         "Put whole stretches of motion through the checker beyond the commitment too, not poses."),
     number("overthink_evaluations", "", &EnavConfig::overthink_evaluations, 1.0, 1e15,
            "A cycle with more ACE evaluations than this is an overthink."),
     number("memory_poses", "", &EnavConfig::memory_poses, 0.0, 1e5,
@@ -130,7 +135,9 @@ class EnavPlanner final : public Planner {
   Pose2 pose_of(int pose_id) const noexcept;
   // The pose and how the wheels are steered on the way through it.
   Stance stance_of(int pose_id) const noexcept;
-  // The stretch of motion that ends in a pose: what is put through the checker for it.
+  // Whether a path through a pose may commit the rover to it.
+  bool may_be_committed(int pose_id) const noexcept;
+  // The stretch of motion that ends in a pose: what is put through the checker for it, where it may be committed.
   Sweep sweep_to(int pose_id) const noexcept;
   // Whether the wheels are steered anew before that stretch; the checker has to pass that too.
   bool resteers_before(int pose_id, Sweep* resteering) const noexcept;

@@ -47,7 +47,11 @@ class Verdicts : NoCopy {
   // The verdict of a sweep that has none yet: no part of it may touch a zone, and the checker has to pass it, after the
   // `before` (may be null: there is none) that begins it, the re-steering at its beginning. kNotEvaluated: the budget
   // is spent.
-  Verdict evaluate(int id, const Sweep& sweep, const Sweep* before = nullptr) noexcept;
+  Verdict evaluate(int id, const Sweep& sweep, const Sweep* before = nullptr) noexcept {
+    return evaluate(id, sweep, before, sweep);
+  }
+  // The same with less put through the checker than the sweep that must keep out of zones.
+  Verdict evaluate(int id, const Sweep& sweep, const Sweep* before, const Sweep& checked) noexcept;
 
   // Reasons of the sweep that was evaluated last.
   Reasons last_reasons() const noexcept { return last_reasons_; }
