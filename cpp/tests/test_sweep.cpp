@@ -25,7 +25,7 @@ struct SweepProbe {
     if (!prover->prepare(box) || !prover->bound_motion(box, box.half_m, &motion)) return false;
     for (int i = 0; i < verified::kN; ++i) {
       unsigned reasons = 0;  // no room for the ground about a box that has grown as large as it may
-      if (!prover->look_round(box, motion, i, &reasons)) return false;
+      if (!prover->look_round(box, motion, i, true, &reasons)) return false;
       image_m[i] = prover->need(box, motion, i, 0.0, false);
     }
     return true;

@@ -23,7 +23,7 @@ constexpr double kShort_m = 0.007;     // of a stretch
 constexpr int kParts = 3;              // of a wheel's track that are bounded at first
 constexpr double kSmallest_m = 0.005;  // half a side of the smallest parts
 constexpr int kReliefSplits = 9;
-constexpr double kReachAhead = 1.4;  // ground and samples are prepared for boxes so much larger
+constexpr double kReachAhead = 1.25;  // ground and samples are prepared for boxes so much larger
 constexpr double kUnknownResidual = 1e9;
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
@@ -528,7 +528,7 @@ bool SweepProver::part_of(const Track& track, int i, const Rectangle& within, Wh
 }
 
 // Prepares ground and samples about a wheel, somewhat farther than it reaches.
-bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i,
+bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i, bool choose,
                              unsigned* reasons) noexcept {
   Near& near = near_[i];
   if (motion.forward[i] <= near.forward && motion.left[i] <= near.left &&
@@ -557,11 +557,14 @@ bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i,
   near.forward = more.forward[i];
   near.left = more.left[i];
   near.lean = more.lean[i];
+  near.found_m = kUnknownResidual;
+  near.samples = every_sample_;
+  if (!choose) return true;
   ++work_->ranges;
-  // Over unknown ground all samples stay: parts of the region may be known.
-  if (near.patch.bound(whole, every_sample_, true, &near.samples).status != Status::kOk) {
-    near.samples = every_sample_;
-  }
+  const WheelTrackBounds h = near.patch.bound(whole, every_sample_, true, &left_[0]);
+  if (h.status != Status::kOk) return true;  // parts of the region may be known
+  near.found_m = larger(h.hi_m - s_lo, s_hi - h.lo_m);
+  near.samples = left_[0];
   return true;
 }
 
@@ -624,6 +627,7 @@ double SweepProver::need(const SweepBox& box, const Motion& motion, int i, doubl
                          bool give_up) noexcept {
   lay_track(box, motion, i, 0, kNodes - 1, &track_);
   const double rest = motion.rest_m[i];
+  if (near_[i].found_m + rest <= target_m / kWiden) return (near_[i].found_m + rest) * kWiden;
   double found = 0.0;
   Rectangle part = track_.whole;
   for (int k = 0; k < kParts; ++k) {
@@ -864,7 +868,7 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
     bool fits = bound_motion(*box, half, &motion_);
     bool usable = fits;
     for (int i = 0; i < kN && fits; ++i) {
-      if (!look_round(*box, motion_, i, reasons)) {
+      if (!look_round(*box, motion_, i, true, reasons)) {
         if ((*reasons & kBorder) != 0) return kNoGround;
         fits = usable = false;
         break;
@@ -937,7 +941,7 @@ unsigned SweepProver::relief_beyond(SweepBox* box) noexcept {
   if (!bound_motion(*box, box->image_m, &image)) return kNotCertified;
   for (int i = 0; i < kN; ++i) {
     unsigned reasons = kNotCertified;
-    if (!look_round(*box, image, i, &reasons)) return reasons;
+    if (!look_round(*box, image, i, true, &reasons)) return reasons;
     lay_track(*box, image, i, 0, kNodes - 1, &track_);
     box->relief_m = larger(box->relief_m, relief_bound_m(near_[i], track_, i));
     if (box->relief_m > model_->limits.relief_max_m) return kRelief;
@@ -954,7 +958,7 @@ bool SweepProver::map_at(const SweepBox& box, bool last, double half_m[kN]) noex
   bool progress = false;
   for (int i = 0; i < kN; ++i) {
     unsigned reasons = 0;
-    if (!look_round(box, motion_, i, &reasons)) return false;
+    if (!look_round(box, motion_, i, false, &reasons)) return false;
     lay_track(box, motion_, i, node, node, &track_);
     const double rest = motion_.rest_m[i];
     found[i] =

@@ -122,6 +122,7 @@ class SweepProver {
   // Ground and samples about one wheel, for all boxes in which it reaches no farther.
   struct Near {
     double forward, left, lean;
+    double found_m;  // bound of |H less trend - S| in all of them
     WheelPatch patch;
     WheelSamples samples;
   };
@@ -141,7 +142,8 @@ class SweepProver {
                  int last_node, Track* track) const noexcept;
   bool part_of(const Track& track, int wheel, const Rectangle& rectangle, WheelRegion* region,
                double* s_lo, double* s_hi) const noexcept;
-  bool look_round(const SweepBox& box, const Motion& motion, int wheel, unsigned* reasons) noexcept;
+  bool look_round(const SweepBox& box, const Motion& motion, int wheel, bool choose,
+                  unsigned* reasons) noexcept;
   double residual(const Near& near, const Track& track, int wheel, const Rectangle& rectangle,
                   double target_m) noexcept;
   double need(const SweepBox& box, const Motion& motion, int wheel, double target_m,
