@@ -127,6 +127,7 @@ class SweepProver {
     WheelSamples samples;
   };
 
+  // `i` is a wheel.
   Result try_box(const double least_half_m[kN], double step_m, double steepest, SweepBox* box,
                  unsigned* reasons) noexcept;
   void place(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
@@ -138,19 +139,19 @@ class SweepProver {
   void place_nodes(const SweepBox& box) noexcept;
   void sample_line(const SweepBox& box) noexcept;
   bool bound_motion(const SweepBox& box, const double half_m[kN], Motion* motion) const noexcept;
-  void lay_track(const SweepBox& box, const Motion& motion, int wheel, int first_node,
-                 int last_node, Track* track) const noexcept;
-  bool part_of(const Track& track, int wheel, const Rectangle& rectangle, WheelRegion* region,
-               double* s_lo, double* s_hi) const noexcept;
-  bool look_round(const SweepBox& box, const Motion& motion, int wheel, bool choose,
+  void lay_track(const SweepBox& box, const Motion& motion, int i, int first_node, int last_node,
+                 Track* out) const noexcept;
+  bool part_of(const Track& track, int i, const Rectangle& within, WheelRegion* out, double* s_lo,
+               double* s_hi) const noexcept;
+  bool look_round(const SweepBox& box, const Motion& motion, int i, bool choose,
                   unsigned* reasons) noexcept;
-  double residual(const Near& near, const Track& track, int wheel, const Rectangle& rectangle,
+  double residual(const Near& near, const Track& track, int i, const Rectangle& at,
                   double target_m) noexcept;
-  double need(const SweepBox& box, const Motion& motion, int wheel, double target_m,
+  double need(const SweepBox& box, const Motion& motion, int i, double target_m,
               bool give_up) noexcept;
-  double relief_bound_m(const Near& near, const Track& track, int wheel) const noexcept;
+  double relief_bound_m(const Near& near, const Track& track, int i) const noexcept;
   unsigned beyond_limits(const SweepBox& box, double share) const noexcept;
-  unsigned pan_beyond(SweepBox* box) const noexcept;
+  unsigned pan_beyond(SweepBox* out) const noexcept;
   unsigned relief_beyond(SweepBox* box) noexcept;
   double roomiest_m(const SweepBox& box) const noexcept;
 

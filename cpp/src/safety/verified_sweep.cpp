@@ -150,9 +150,10 @@ unsigned SweepCover::place(double fraction, const Offset& at, const double* star
 }
 
 Reasons SweepCover::prove() noexcept {
-  const int stretches =
-      static_cast<int>(smaller(larger(std::ceil(length_m_ / config_->first_length_m - 1e-9), 1.0),
-                               static_cast<double>(kMaxFirst)));
+  const double wanted = std::ceil(length_m_ / config_->first_length_m - 1e-9);
+  const int stretches = wanted > kMaxFirst ? kMaxFirst
+                        : wanted > 1.0     ? static_cast<int>(wanted)
+                                           : 1;
   // The ends are settled from the nominal wheels: sweeps that meet there agree on them.
   for (int i = 0; i <= stretches; ++i) {
     const bool end = i == 0 || i == stretches;
@@ -356,7 +357,7 @@ std::size_t VerifiedChecker::memory_required() noexcept {
 Status VerifiedChecker::take_memory(Arena* arena) noexcept {
   void* const room = arena->take<SweepCover>(1);
   if (room == nullptr) return Status::kArenaTooSmall;
-  cover_ = ::new (room) SweepCover;
+  cover_ = ::new (room) SweepCover;  // NOLINT(cppcoreguidelines-owning-memory): the arena's
   return Status::kOk;
 }
 

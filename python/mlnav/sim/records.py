@@ -188,7 +188,8 @@ class CycleRecord:
 _MOTION = ("turn_rad", "curvature_per_m", "length_m")
 _OF_THE_PLAN = (
     "outcome", *_MOTION, "ace_evaluations", "ace_floor", "overthink", "paths_finite", "paths_tried",
-    "work", "ace_boxes", "ace_ranges", "chosen_rank", "path_cost", "risk_requested", "risk_used", "evaluations_before_risk",
+    "work", "ace_boxes", "ace_ranges", "chosen_rank", "path_cost", "risk_requested",
+    "risk_used", "evaluations_before_risk",
 )  # fmt: skip
 _OF_THE_CYCLE = ("risk_asked", "risk_missing", "inferences", "events")
 

@@ -83,12 +83,12 @@ class WheelPatch {
   // Bounds of H less the trend, over the region, for all ground within the map's error. No other samples than those of
   // `among` carry the wheel anywhere in it; `left` (may be null) gets those that this region leaves, for parts of
   // it. `coarse`: the bounds may be wider, and `left` longer, than they need be.
-  WheelTrackBounds bound(const WheelRegion& region, const WheelSamples& among, bool coarse,
+  WheelTrackBounds bound(const WheelRegion& at, const WheelSamples& among, bool coarse,
                          WheelSamples* left) const noexcept;
 
   // Largest height span of the ground under the footprint at any pose of the region, bounded from above; a
   // bound of at most `enough_m` may be coarse. +inf over unknown ground.
-  double relief_bound_m(const WheelRegion& region, double enough_m) const noexcept;
+  double relief_bound_m(const WheelRegion& at, double enough_m) const noexcept;
 
   // Whether the ground that may be asked about reaches over the map's border, where all is unknown.
   bool over_border() const noexcept { return over_border_; }
