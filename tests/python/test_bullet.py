@@ -224,6 +224,24 @@ def test_slip_is_less_downhill_and_takes_from_turns_too() -> None:
 # ------------------------------------------------------------------------------------ endings
 
 
+def test_a_rover_that_follows_its_path_ends_nearer_to_its_end() -> None:
+    """Across a slope it slides down, and sand takes from the way."""
+    y, x = np.mgrid[:CELLS, :CELLS] * 0.1
+    across = 0.2 * y + 0.01 * np.sin(7.0 * x)
+    for motion in (Motion(0.0, 0.1, 1.0), Motion(0.0, -0.2, -1.0), Motion(0.5, 0.0, 0.0)):
+        off = {}
+        for follows in (False, True):
+            w = world(across, slip="sand", follows_path=follows, speed_m_s=0.4)
+            start = tuple(w.place(MIDDLE).poses[0])
+            run = w.execute(start, motion)
+            assert run.ending is None
+            x_m, y_m, heading = exact_end(start, motion)
+            way = math.hypot(run.pose[0] - x_m, run.pose[1] - y_m)
+            turned = 1.5 * abs(wrapped(run.pose[2] - heading))
+            off[follows] = turned if motion.turn_rad else way
+        assert off[True] < 0.5 * off[False], (motion, off)
+
+
 def test_a_cliff_tips_it_over() -> None:
     z = flat()
     z[:, 75:] = -4.0

@@ -81,6 +81,9 @@ class Bullet(World):
     """Of the fastest wheel. Flight drives 0.042; faster ends within 0.02 m of that up to 0.2."""
     wheel_torque_nm: Positive = 400.0
     """At most, of a wheel's motor."""
+    follows_path: bool = False
+    """Steers back to the commanded arc and closes turns on heading and arcs on length, by the true
+    pose, ten times a second. False: open loop, as commanded."""
     steps_per_s: Annotated[int, Field(ge=60, le=2000)] = 120
     solver_iterations: Annotated[int, Field(ge=10, le=1000)] = 50
     patch_half_width_m: Annotated[float, Field(ge=8.0)] = 16.0

@@ -41,6 +41,13 @@ _REST_S = 0.25
 _REST_MAX_S = 5.0
 _STILL_M_S = 0.01
 
+_RETURN_M, _BEND_MOST_PER_M = 0.4, 0.4
+"""How a rover that follows its path comes back to it: way, and most curvature to spend on it."""
+_LAG_M, _HASTE = 0.1, 0.5
+"""Behind by so much it drives faster by this share, or less; ahead likewise slower."""
+_OVERTIME, _CLOSED_M = 0.5, 0.004
+"""It goes on for at most this share of a motion until so little of the way is left."""
+
 _CHECK_S = 0.1
 """Between checks of the rover; belly contact is checked in every step of the physics."""
 _TIPPED_RAD = math.radians(60.0)
@@ -159,9 +166,11 @@ class BulletWorld:
         log = _Log(self._stand)
         ending = None
         try:
+            begin = self._stand.pose
             for leg in _legs(motion, self._model, self._settings):
                 self._steer(rig, leg, log)
-                self._roll(rig, leg, log)
+                self._roll(rig, leg, log, begin)
+                begin = leg.pose_at(begin, leg.steps)
         except _Ended as ended:
             ending = ended.outcome
         if ending == "physics_failed":
@@ -198,22 +207,36 @@ class BulletWorld:
             self._record(rig, log)
         log.phase = "turn" if math.isinf(leg.curvature_per_m) else "arc"
 
-    def _roll(self, rig: Rig, leg: _Leg, log: _Log) -> None:
+    def _roll(self, rig: Rig, leg: _Leg, log: _Log, begin: Pose) -> None:
         done, look = 0, rig.steps_in(_CHECK_S)
         for record in range(1, leg.records + 1):
             until = leg.steps * record // leg.records
             while done < until:
-                grip = 1.0 - self._settings.slip.share(leg.uphill * log.stand.climb_rad)
-                rig.drive(leg.rates_rad_s * grip)
-                before = log.stand.pose
-                stepped = self._step(rig, min(look, until - done), log, leg.ahead_m)
-                done += stepped
-                made_m = leg.made_m(before, log.stand.pose)
-                if self._stall.stalled(made_m, leg.swept_m * stepped * grip):
-                    raise _Ended("high_centred" if log.touching else "stalled")
+                done += self._drive(rig, leg, log, begin, done, min(look, until - done))
             if record == leg.records:
+                if self._settings.follows_path:
+                    most = done + round(_OVERTIME * leg.steps)
+                    while done < most and leg.left_m(begin, log.stand.pose) > _CLOSED_M:
+                        self._drive(rig, leg, log, begin, leg.steps, look)
+                        done += look
                 self._rest(rig, log)
             self._record(rig, log)
+
+    def _drive(self, rig: Rig, leg: _Leg, log: _Log, begin: Pose, done: int, steps: int) -> int:
+        """Up to `steps` after `done` ones of a leg that began at `begin`; gives those made."""
+        grip = 1.0 - self._settings.slip.share(leg.uphill * log.stand.climb_rad)
+        rates = leg.rates_rad_s
+        if self._settings.follows_path:
+            target = leg.pose_at(begin, min(done + steps, leg.steps))
+            angles, rates = leg.towards(target, log.stand.pose, self._model)
+            rig.steer(angles)
+        rig.drive(rates * grip)
+        before = log.stand.pose
+        stepped = self._step(rig, steps, log, leg.ahead_m)
+        made_m = leg.made_m(before, log.stand.pose)
+        if self._stall.stalled(made_m, leg.swept_m * stepped * grip):
+            raise _Ended("high_centred" if log.touching else "stalled")
+        return stepped
 
     def _rest(self, rig: Rig, log: _Log) -> None:
         """Brake until the rover is still; sliding or tumbling is followed for a while."""
@@ -410,6 +433,43 @@ class _Leg:
         """Distance and turn in a step together."""
         return math.hypot(self.ahead_m, self.turned_m)
 
+    def pose_at(self, begin: Pose, steps: int) -> Pose:
+        """Where the rover would be after so many steps from `begin`, exactly as commanded."""
+        way = steps * (self.ahead_m or self.turned_m / self.reach_m)
+        turn = math.isinf(self.curvature_per_m)
+        motion = Motion(way, 0.0, 0.0) if turn else Motion(0.0, self.curvature_per_m, way)
+        moved = np.array([way]), np.empty(0)
+        x, y, heading = motion.poses_at(begin, *(moved if turn else moved[::-1]))[0]
+        return float(x), float(y), float(heading)
+
+    def left_m(self, begin: Pose, pose: Pose) -> float:
+        """Of the way, or in a turn of the farthest wheel's, before the leg's end."""
+        ahead_m, _, turned_rad = seen_from(pose, self.pose_at(begin, self.steps))
+        if self.ahead_m:
+            return ahead_m * self.uphill
+        return turned_rad * self.reach_m * math.copysign(1.0, self.turned_m)
+
+    def towards(self, target: Pose, pose: Pose, model: _core.RoverModel) -> tuple[list[float], F64]:
+        """Steering angles and wheel rates that lead back to a target a little ahead.
+
+        Beside an arc the rover is steered as a critically damped spring of length `_RETURN_M`
+        would: y'' = -y / L^2 - 2 y' / L, primes by the way. It is as much faster or slower as it
+        lags or leads, within `_HASTE`.
+        """
+        ahead_m, left_m, turned_rad = seen_from(target, pose)
+        if not self.ahead_m:
+            lag_m = -turned_rad * self.reach_m * math.copysign(1.0, self.turned_m)
+            haste = 1.0 + max(-_HASTE, min(_HASTE, lag_m / _LAG_M))
+            return self.angles_rad, self.rates_rad_s * haste
+        bend = -left_m / _RETURN_M**2 - 2.0 * self.uphill * turned_rad / _RETURN_M
+        bend = max(-_BEND_MOST_PER_M, min(_BEND_MOST_PER_M, bend))
+        haste = 1.0 + max(-_HASTE, min(_HASTE, -ahead_m * self.uphill / _LAG_M))
+        angles, ways = _wheels(self.curvature_per_m + bend, model)
+        per_way = np.abs(self.rates_rad_s).max() / max(
+            map(abs, _wheels(self.curvature_per_m, model)[1])
+        )
+        return angles, np.array(ways) * (per_way * haste * self.uphill)
+
     def made_m(self, before: Pose, after: Pose) -> float:
         """The part of a movement that is as commanded, to compare with `swept_m`."""
         ahead_m, _, turned_rad = seen_from(before, after)
@@ -429,19 +489,12 @@ def _legs(motion: Motion, model: _core.RoverModel, settings: Bullet) -> list[_Le
     ]
 
 
-def _leg(
-    curvature_per_m: float,
-    way: float,
-    record_step: float,
-    model: _core.RoverModel,
-    settings: Bullet,
-) -> _Leg:
-    """A leg of `way` metres, or radians where the curvature is infinite; negative: backwards."""
-    plan = model.wheel_plan()
+def _wheels(curvature_per_m: float, model: _core.RoverModel) -> tuple[list[float], list[float]]:
+    """Angles of the steered wheels, and the way of each wheel for the rover's, along an arc."""
     ahead, turned = (0.0, 1.0) if math.isinf(curvature_per_m) else (1.0, curvature_per_m)
     angles: list[float] = []
-    ways: list[float] = []  # of wheels, per way
-    for x, y in plan:
+    ways: list[float] = []
+    for x, y in model.wheel_plan():
         forward, left = ahead - turned * y, turned * x
         if x == 0.0:
             ways.append(forward)
@@ -450,10 +503,23 @@ def _leg(
         sign = -1.0 if forward < 0.0 else 1.0
         angles.append(math.atan2(sign * left, sign * forward))
         ways.append(sign * math.hypot(forward, left))
+    return angles, ways
+
+
+def _leg(
+    curvature_per_m: float,
+    way: float,
+    record_step: float,
+    model: _core.RoverModel,
+    settings: Bullet,
+) -> _Leg:
+    """A leg of `way` metres, or radians where the curvature is infinite; negative: backwards."""
+    ahead, turned = (0.0, 1.0) if math.isinf(curvature_per_m) else (1.0, curvature_per_m)
+    angles, ways = _wheels(curvature_per_m, model)
     steps_per_way = max(map(abs, ways)) * settings.steps_per_s / settings.speed_m_s
     steps = max(1, math.ceil(abs(way) * steps_per_way - 1e-9))
     step = way / steps
-    reach_m = float(np.hypot(*plan.T).max())
+    reach_m = float(np.hypot(*model.wheel_plan().T).max())
     return _Leg(
         curvature_per_m=curvature_per_m,
         angles_rad=angles,
