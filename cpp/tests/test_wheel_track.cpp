@@ -170,14 +170,14 @@ TEST(WheelTrack, PartsLoseNothing) {
   Map map(60, 60, 0.0, 0.0, 0.1);
   roughen(&map, rng);
   double left_share = 0.0;
-  for (int n = 0; n < 400; ++n) {
+  for (int n = 0; n < 4000; ++n) {
     const Case c(map.view, footprint, rng);
     WheelPatch patch;
     ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.lo, c.hi, c.wide_m, scratch.get()),
               Status::kOk);
     WheelSamples left;
     patch.bound(c.region, everything, n % 2 == 0, &left);
-    left_share += static_cast<double>(left.count) / everything.count / 400.0;
+    left_share += static_cast<double>(left.count) / everything.count / 4000.0;
     for (int k = 0; k < 20; ++k) {
       const Case::At at = c.draw(footprint, k, rng);
       WheelRegion point = c.region;

@@ -270,7 +270,8 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
     const int i = among.id[k] / across;
     const int j = among.id[k] - i * across;
     const Rows::Row& row = rows[i];
-    if (!any_unknown_ && row.most <= highest) continue;
+    // It is never above what carries the wheel at the centre; elsewhere, in a part, it may carry the wheel.
+    if (left == nullptr && !any_unknown_ && row.most <= highest) continue;
     const double v = f.v_m[j];
     const double x = row.x + v * rows.v_x;
     const double y = row.y + v * rows.v_y;

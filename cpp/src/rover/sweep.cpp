@@ -25,8 +25,10 @@ Pose2 Sweep::pose_at(double fraction) const noexcept {
 
 void Sweep::steering_at(const RoverGeometry& geometry, double fraction,
                         SinCos steering[kWheels]) const noexcept {
-  wheel_steering(geometry, begin.curvature_per_m, steering);
-  if (!resteers) return;
+  // Both ends are to the bit what sweeps that meet them have.
+  wheel_steering(geometry, resteers && fraction == 0.0 ? steered_from_per_m : begin.curvature_per_m,
+                 steering);
+  if (!resteers || fraction == 0.0 || fraction == 1.0) return;
   SinCos from[kWheels];
   wheel_steering(geometry, steered_from_per_m, from);
   for (int i = 0; i < kWheels; ++i) {
