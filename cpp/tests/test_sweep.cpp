@@ -647,6 +647,39 @@ TEST(VerifiedSweeps, ClearanceIsBoundedWhileThePanTips) {
   }
 }
 
+// Whatever was in its memory, and whatever it was asked before: the same answer to the bit.
+TEST(VerifiedSweeps, AnswersDoNotDependOnWhatWasAskedBefore) {
+  std::mt19937 rng(60);
+  const Ground ground(0.06, rng);
+  std::vector<unsigned char> memory(VerifiedChecker::memory_required());
+  std::vector<Sweep> sweeps;
+  for (int n = 0; n < 60; ++n)
+    sweeps.push_back(random_sweep(static_cast<Kind>(n % kKinds), 0.25, rng));
+  std::vector<AceReport> first;
+  for (const int fill : {0x00, 0x41, 0xff}) {
+    std::fill(memory.begin(), memory.end(), static_cast<unsigned char>(fill));
+    Arena arena(memory.data(), memory.size());
+    VerifiedChecker checker;
+    ASSERT_TRUE(checker.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}, &arena).ok());
+    ASSERT_EQ(checker.set_map(ground.map.view), Status::kOk);
+    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+      const std::size_t at = fill == 0x41 ? sweeps.size() - 1 - i : i;
+      const AceReport report = checker.report(sweeps[at]);
+      if (fill == 0x00) {
+        first.push_back(report);
+        continue;
+      }
+      EXPECT_EQ(report.reasons, first[at].reasons);
+      EXPECT_EQ(report.ranges, first[at].ranges);
+      EXPECT_EQ(report.inner_steps, first[at].inner_steps);
+      if (report.safe) {
+        EXPECT_EQ(report.roll_rad.lo, first[at].roll_rad.lo);
+        EXPECT_EQ(report.clearance_min_m, first[at].clearance_min_m);
+      }
+    }
+  }
+}
+
 TEST(VerifiedSweeps, WhatIsBetweenTwoSafePosesIsSeen) {
   // A ridge narrower than the spacing of poses: safe before it and beyond it, and not on it.
   Map map(140, 140, 0.0, 0.0, 0.1);

@@ -63,8 +63,9 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   }
   const int cell_x = floor_of(x0);
   const int cell_y = floor_of(y0);
-  nx_ = floor_of(x1) + kBlock + 2 - cell_x;
-  ny_ = floor_of(y1) + kBlock + 2 - cell_y;
+  // The hull over four blocks looks one cell farther than samples do.
+  nx_ = floor_of(x1) + kBlock + 3 - cell_x;
+  ny_ = floor_of(y1) + kBlock + 3 - cell_y;
   if (nx_ > kSide || ny_ > kSide) return Status::kConfigBad;
   over_border_ = cell_x < 0 || cell_y < 0 || cell_x + nx_ > grid.nx || cell_y + ny_ > grid.ny;
   origin_x_m_ = grid.center_x_m(cell_x);
