@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -196,8 +197,12 @@ def raises_deep_down(_: str) -> float:
 
 
 def killed_while_it_sends(_: str) -> bytes:
-    threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGKILL)).start()
-    return bytes(1_000_000_000)
+    def send_half(connection: Connection, data: bytes) -> None:
+        os.write(connection.fileno(), data[: len(data) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Connection._send = send_half
+    return bytes(100_000)
 
 
 def test_a_process_that_is_killed_while_it_sends_costs_that_task() -> None:

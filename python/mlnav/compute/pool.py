@@ -240,7 +240,7 @@ def _ended(
 ) -> list[tuple[Future[R], tuple[str, str] | None]]:
     """Futures that are over, with how their process was lost; waits a while for the first."""
     # Not until the first limit: a process that starts has its task begin at any time.
-    pause_s = None if wall_s is None else min(max(wall_s, 0.01), _POLL_S)
+    pause_s = _POLL_S if wall_s is None else min(max(wall_s, 0.01), _POLL_S)
     done, _ = wait(running, pause_s, FIRST_COMPLETED)
     ended: list[tuple[Future[R], tuple[str, str] | None]] = []
     for future in done:
@@ -251,10 +251,11 @@ def _ended(
             ended.append((future, ("out_of_memory", "beyond the limit of a worker's memory")))
         else:
             ended.append((future, None))
-    if not ended and wall_s is not None:
+    if not ended:
         now = time.monotonic()
         for future, (slot, *_) in running.items():
-            if now - slot.begun_s >= wall_s:
+            slot.end_if_dead()
+            if wall_s is not None and now - slot.begun_s >= wall_s:
                 ended.append((future, ("hung", f"not over after {wall_s:g} s")))
     return ended
 
@@ -286,6 +287,13 @@ class _Slot:
 
     def _begin(self, _: object) -> None:
         self.begun_s = time.monotonic()
+
+    def end_if_dead(self) -> None:
+        # loky holds the sending end of the answers' pipe open itself, so it waits for ever for the
+        # rest of an answer whose sender has died. Closing that end tells it.
+        processes = list(self._executor._processes.values()) if self._executor else []
+        if processes and all(p.exitcode is not None for p in processes):
+            self._executor._result_queue._writer.close()
 
     def kill(self) -> None:
         if self._executor is not None:
