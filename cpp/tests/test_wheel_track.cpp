@@ -45,10 +45,8 @@ void roughen(Map* map, std::mt19937& rng) {
 struct Case {
   WheelTrend trend;
   WheelRegion region;
-  Point2 lo, hi;
-  double wide_m;
 
-  Case(const GridView& map, const WheelFootprint& footprint, std::mt19937& rng) {
+  Case(const GridView& map, std::mt19937& rng) {
     std::uniform_real_distribution<double> unit(-1.0, 1.0);
     const auto half = [&] { return kSizes_m[rng() % 4] * std::fabs(unit(rng)); };
     region.foot = {map.origin_x_m + map.resolution_m * map.nx * (0.5 + 0.25 * unit(rng)),
@@ -67,12 +65,6 @@ struct Case {
     trend.slope_x = 0.6 * unit(rng);
     trend.slope_y = 0.6 * unit(rng);
     trend.slope_lean_m = 0.2 * unit(rng);
-    const double c = std::fabs(region.along.cos), s = std::fabs(region.along.sin);
-    const double x = c * region.half_along_m + s * region.half_across_m;
-    const double y = s * region.half_along_m + c * region.half_across_m;
-    lo = {region.foot.x_m - x, region.foot.y_m - y};
-    hi = {region.foot.x_m + x, region.foot.y_m + y};
-    wide_m = region.reach_m(footprint);
   }
 
   struct At {
@@ -113,9 +105,9 @@ TEST(WheelTrack, BoundsHoldEverywhereInARegion) {
     roughen(&map, rng);
     map.view.height_error_m = scene % 5 == 4 ? 0.01 : 0.0;
     for (int n = 0; n < 150; ++n) {
-      const Case c(map.view, footprint, rng);
+      const Case c(map.view, rng);
       WheelPatch patch;
-      ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.lo, c.hi, c.wide_m, scratch.get()),
+      ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.region, 0.0, scratch.get()),
                 Status::kOk);
       WheelSamples left, few;
       const WheelTrackBounds bounds = patch.bound(c.region, everything, false, &left);
@@ -149,7 +141,7 @@ TEST(WheelTrack, BoundsHoldEverywhereInARegion) {
       ASSERT_GE(bounds.hi_m, hi + map.view.height_error_m);
       const double slack = std::min(lo - bounds.lo_m, bounds.hi_m - hi) - map.view.height_error_m;
       least_slack = std::min(least_slack, slack);
-      if (c.wide_m < 0.01) {
+      if (c.region.reach_m(footprint) < 0.01) {
         ++fine;
         wasted = std::max(wasted, (bounds.hi_m - bounds.lo_m) - (hi - lo));
       }
@@ -171,10 +163,9 @@ TEST(WheelTrack, PartsLoseNothing) {
   roughen(&map, rng);
   double left_share = 0.0;
   for (int n = 0; n < 4000; ++n) {
-    const Case c(map.view, footprint, rng);
+    const Case c(map.view, rng);
     WheelPatch patch;
-    ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.lo, c.hi, c.wide_m, scratch.get()),
-              Status::kOk);
+    ASSERT_EQ(patch.fill(map.view, footprint, c.trend, c.region, 0.0, scratch.get()), Status::kOk);
     WheelSamples left;
     patch.bound(c.region, everything, n % 2 == 0, &left);
     left_share += static_cast<double>(left.count) / everything.count / 4000.0;
@@ -211,9 +202,7 @@ TEST(WheelTrack, UnknownGroundAndBordersAreNamed) {
     region.along = region.heading = region.lean = {0.0, 1.0};
     region.half_along_m = region.half_across_m = half_m;
     WheelPatch patch;
-    const Status status =
-        patch.fill(map.view, footprint, {}, {x - half_m, y - half_m}, {x + half_m, y + half_m},
-                   region.reach_m(footprint), scratch.get());
+    const Status status = patch.fill(map.view, footprint, {}, region, 0.0, scratch.get());
     if (status != Status::kOk) return status;
     EXPECT_EQ(std::isinf(patch.relief_bound_m(region, 0.0)),
               patch.bound(region, everything, false, nullptr).status != Status::kOk);

@@ -41,7 +41,7 @@ double WheelRegion::reach_m(const WheelFootprint& footprint) const noexcept {
 }
 
 Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
-                        const WheelTrend& trend, Point2 lo, Point2 hi, double wide_m,
+                        const WheelTrend& trend, const WheelRegion& whole, double turn_step_rad,
                         WheelTrackScratch* scratch) noexcept {
   static_assert(kSide * kSide <= WheelTrackScratch::kMaxCells, "room for all cells");
   scratch_ = scratch;
@@ -50,11 +50,24 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   error_m_ = grid.height_error_m;
   resolution_m_ = grid.resolution_m;
   const double per_m = 1.0 / grid.resolution_m;
-  const double size = size_m(footprint) + wide_m;
-  const double x0 = (lo.x_m - grid.origin_x_m - size) * per_m;
-  const double y0 = (lo.y_m - grid.origin_y_m - size) * per_m;
-  const double x1 = (hi.x_m - grid.origin_x_m + size) * per_m;
-  const double y1 = (hi.y_m - grid.origin_y_m + size) * per_m;
+  // Feet are in the rectangle, and samples about them as the middle heading and lean place them, give or take what a
+  // part's own middle differs by and what its samples move.
+  const double turn = whole.half_heading_rad + whole.half_lean_rad + turn_step_rad;
+  const double apart =
+      size_m(footprint) * turn * (1.0 + 0.5 * turn) + whole.reach_m(footprint) + 1e-6;
+  const double u = footprint.u_m[footprint.along - 1];
+  const double w =
+      footprint.v_m[footprint.across - 1] + footprint.radius_m * std::fabs(whole.lean.sin);
+  const auto extent = [&](double along, double across, double head, double left) {
+    return std::fabs(along) * whole.half_along_m + std::fabs(across) * whole.half_across_m +
+           std::fabs(head) * u + std::fabs(left) * w + apart;
+  };
+  const double x_m = extent(whole.along.cos, whole.along.sin, whole.heading.cos, whole.heading.sin);
+  const double y_m = extent(whole.along.sin, whole.along.cos, whole.heading.sin, whole.heading.cos);
+  const double x0 = (whole.foot.x_m - grid.origin_x_m - x_m) * per_m;
+  const double y0 = (whole.foot.y_m - grid.origin_y_m - y_m) * per_m;
+  const double x1 = (whole.foot.x_m - grid.origin_x_m + x_m) * per_m;
+  const double y1 = (whole.foot.y_m - grid.origin_y_m + y_m) * per_m;
   // Also rejects NaN.
   if (!(x1 > 0.0 && y1 > 0.0 && x0 < grid.nx && y0 < grid.ny && x1 - x0 < kSide &&
         y1 - y0 < kSide)) {
@@ -106,48 +119,59 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   highest_ = highest;
   steepest_ = 0.0F;
 
-  // Extremes of the slopes over blocks, along x first, then along y. Slopes by unknown cells count as none.
-  using Slopes = WheelTrackScratch::Slopes;
-  Slopes* const rows = scratch_->rows;
+  // Extremes of the slopes over blocks, along x first, then along y, in arrays that compilers vectorize. Slopes by
+  // unknown cells count as none.
+  float* const x_lo = scratch_->x_lo;
+  float* const x_hi = scratch_->x_hi;
+  float* const y_lo = scratch_->y_lo;
+  float* const y_hi = scratch_->y_hi;
   for (int iy = 0; iy < ny_; ++iy) {
     const float* const a = z_ + iy * kSide;
     const float* const b = iy + 1 < ny_ ? a + kSide : a;
     for (int ix = 0; ix + kBlock < nx_; ++ix) {
-      Slopes r{kFar, -kFar, kFar, -kFar};
+      const int at = iy * kSide + ix;
+      float least = kFar, most = -kFar;
       for (int k = 0; k < kBlock; ++k) {
         const float dx = a[ix + k + 1] - a[ix + k];
-        r.x_lo = dx < r.x_lo ? dx : r.x_lo;
-        r.x_hi = dx > r.x_hi ? dx : r.x_hi;
+        least = dx < least ? dx : least;
+        most = dx > most ? dx : most;
       }
+      x_lo[at] = least;
+      x_hi[at] = most;
+      least = kFar;
+      most = -kFar;
       for (int k = 0; k <= kBlock; ++k) {
         const float dy = b[ix + k] - a[ix + k];
-        r.y_lo = dy < r.y_lo ? dy : r.y_lo;
-        r.y_hi = dy > r.y_hi ? dy : r.y_hi;
+        least = dy < least ? dy : least;
+        most = dy > most ? dy : most;
       }
-      rows[iy * kSide + ix] = r;
+      y_lo[at] = least;
+      y_hi[at] = most;
     }
   }
+  const auto lowest_of = [](const float* from, int rows) {
+    float least = from[0];
+    for (int k = 1; k < rows; ++k) least = from[k * kSide] < least ? from[k * kSide] : least;
+    return least;
+  };
+  const auto highest_of = [](const float* from, int rows) {
+    float most = from[0];
+    for (int k = 1; k < rows; ++k) most = from[k * kSide] > most ? from[k * kSide] : most;
+    return most;
+  };
   for (int iy = 0; iy + kBlock < ny_; ++iy) {
-    for (int ix = 0; ix + kBlock < nx_; ++ix) {
-      Slopes r = rows[iy * kSide + ix];
-      for (int k = 1; k <= kBlock; ++k) {
-        const Slopes& o = rows[(iy + k) * kSide + ix];
-        r.x_lo = o.x_lo < r.x_lo ? o.x_lo : r.x_lo;
-        r.x_hi = o.x_hi > r.x_hi ? o.x_hi : r.x_hi;
-        if (k == kBlock) continue;
-        r.y_lo = o.y_lo < r.y_lo ? o.y_lo : r.y_lo;
-        r.y_hi = o.y_hi > r.y_hi ? o.y_hi : r.y_hi;
-      }
+    for (int at = iy * kSide; at + kBlock < iy * kSide + nx_; ++at) {
+      const float xl = lowest_of(x_lo + at, kBlock + 1), xh = highest_of(x_hi + at, kBlock + 1);
+      const float yl = lowest_of(y_lo + at, kBlock), yh = highest_of(y_hi + at, kBlock);
       // Half-widths are rounded up.
-      gradient_[iy * kSide + ix] = {0.5F * (r.x_lo + r.x_hi), 0.500001F * (r.x_hi - r.x_lo) + 2e-6F,
-                                    0.5F * (r.y_lo + r.y_hi), 0.500001F * (r.y_hi - r.y_lo) + 2e-6F,
-                                    0.0F};
-      const Gradient& g = gradient_[iy * kSide + ix];
-      const float x = std::fabs(g.x) + g.spread_x, y = std::fabs(g.y) + g.spread_y;
-      const float steep = 1.00001F * std::sqrt(x * x + y * y);
-      gradient_[iy * kSide + ix].steep = steep;
-      steepest_ = steep > steepest_ ? steep : steepest_;
+      const float x = 0.5F * (xl + xh), half_x = 0.500001F * (xh - xl) + 2e-6F;
+      const float y = 0.5F * (yl + yh), half_y = 0.500001F * (yh - yl) + 2e-6F;
+      const float most_x = std::fabs(x) + half_x, most_y = std::fabs(y) + half_y;
+      gradient_[at] = {x, half_x, y, half_y};
+      steep_[at] = 1.00001F * std::sqrt(most_x * most_x + most_y * most_y);
     }
+    for (int at = iy * kSide; at + kBlock < iy * kSide + nx_; ++at)
+      steepest_ = steep_[at] > steepest_ ? steep_[at] : steepest_;
   }
   return Status::kOk;
 }
@@ -161,6 +185,16 @@ bool WheelPatch::known(double x, double y, double wide_x, double wide_y) const n
   return all == all;
 }
 
+// The largest gradient within `reach` of (x, y), cells; rise per cell.
+double WheelPatch::steepest(double x, double y, double reach) const noexcept {
+  if (reach > kBlock - 0.5) return static_cast<double>(steepest_);
+  const float* const at =
+      steep_ + static_cast<int>(y - reach) * kSide + static_cast<int>(x - reach);
+  if (reach <= 0.5 * (kBlock - 1)) return static_cast<double>(*at);
+  const float* const above = at + kBlock * kSide;
+  return static_cast<double>(larger(larger(at[0], at[kBlock]), larger(above[0], above[kBlock])));
+}
+
 // The samples of a region, in cells of the patch. For a sample (u, v) at s below the axle (wheel_range.cpp has
 // the derivation), relative to the foot: at (u, w) along and across, w = v cos(lean) - (r - s) sin(lean), which
 // changes with the lean at `rate`, while the rim rises at `climb`. No second derivative of its place by heading and
@@ -170,7 +204,8 @@ struct WheelPatch::Layout {
   double foot_x, foot_y;  // cells
   double head_x, head_y;  // unit vectors: along the wheel, and to its left
   double left_x, left_y;
-  double half_x, half_y;  // of the rectangle of feet, its extent along the axes, m
+  double half_x, half_y;  // of the rectangle of feet, its extent along the axes, m,
+  double half_m;          // and from its centre to a corner
   double second_m;
 
   Layout(const WheelPatch& patch, const WheelRegion& at) noexcept {
@@ -183,6 +218,7 @@ struct WheelPatch::Layout {
     left_y = at.heading.cos;
     half_x = std::fabs(at.along.cos) * at.half_along_m + std::fabs(at.along.sin) * at.half_across_m;
     half_y = std::fabs(at.along.sin) * at.half_along_m + std::fabs(at.along.cos) * at.half_across_m;
+    half_m = std::sqrt(at.half_along_m * at.half_along_m + at.half_across_m * at.half_across_m);
     const double turn = at.half_heading_rad + at.half_lean_rad;
     second_m = 0.5 * size_m(*patch.footprint_) * turn * turn;
   }
@@ -203,6 +239,7 @@ struct WheelPatch::Rows {
     double above;  // the axle over its rim
     double rim;    // at v = 0, with the trend over the offset from the foot
     double sway;   // by heading and lean, over flat ground
+    double reach;  // no sample of the row moves farther, cells
     double most;   // no sample of the row rises above this, over the region
     double rate;   // at v = 0
   };
@@ -243,6 +280,10 @@ struct WheelPatch::Rows {
                  at.half_heading_rad +
              climb * at.half_lean_rad +
              (std::fabs(g_head) + std::fabs(g_left) + 1.0) * lay.second_m;
+    r.reach =
+        (lay.half_m + (std::fabs(u) + std::fabs(w) + v_most) * at.half_heading_rad +
+         (std::fabs(r.rate) + v_most * std::fabs(at.lean.sin)) * at.half_lean_rad + lay.second_m) *
+        lay.per_m;
     r.most = static_cast<double>(patch.highest_) + r.rim + v_most * std::fabs(v_rim) + r.sway;
     return r;
   }
@@ -294,9 +335,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
   }
   if (best < 0) best = 0;  // all unknown
 
-  // 2. Each sample's range over the region. No sample moves farther than `reach`.
-  const double reach_cells = at.reach_m(f) * lay.per_m;
-  const bool fine = reach_cells <= 0.5 * (kBlock - 1);  // a sample stays within one block
+  // 2. Each sample's range over the region.
   double lo = -kInfinity, hi = -kInfinity;
   bool unknown = false;
   if (left != nullptr) left->count = 0;
@@ -345,23 +384,9 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
              (std::fabs(gx) + qx + std::fabs(gy) + qy + 1.0) * second;
     };
     // The hull of the slopes near by says whether the sample matters.
-    const double widest = larger(wide_x, wide_y);
-    const bool one_block = widest <= 0.5 * (kBlock - 1);
-    if (one_block || (coarse && widest <= kBlock - 0.5)) {
-      const Gradient* const g =
-          gradient_ + static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x);
-      Gradient hull = *g;
-      if (!one_block) {
-        float x_lo = kFar, x_hi = -kFar, y_lo = kFar, y_hi = -kFar;
-        for (const Gradient* b : {g, g + kBlock, g + kBlock * kSide, g + kBlock * kSide + kBlock}) {
-          x_lo = smaller(b->x - b->spread_x, x_lo);
-          x_hi = larger(b->x + b->spread_x, x_hi);
-          y_lo = smaller(b->y - b->spread_y, y_lo);
-          y_hi = larger(b->y + b->spread_y, y_hi);
-        }
-        hull = {0.5F * (x_lo + x_hi), 0.500001F * (x_hi - x_lo), 0.5F * (y_lo + y_hi),
-                0.500001F * (y_hi - y_lo), 0.0F};
-      }
+    if (larger(wide_x, wide_y) <= 0.5 * (kBlock - 1)) {  // within one block
+      const Gradient& hull =
+          gradient_[static_cast<int>(y - wide_y) * kSide + static_cast<int>(x - wide_x)];
       sx = static_cast<double>(hull.x) * lay.per_m;
       sy = static_cast<double>(hull.y) * lay.per_m;
       qx = static_cast<double>(hull.spread_x) * lay.per_m;
@@ -369,7 +394,7 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
       const double spread = spread_of();
       lo = larger(sample.value_m - spread, lo);
       const double most = sample.value_m + spread;
-      if (&sample != &samples[best] && (coarse || most <= lo)) {
+      if (&sample != &samples[best] && most <= lo) {
         hi = larger(most, hi);
         return most;
       }
@@ -439,14 +464,15 @@ WheelTrackBounds WheelPatch::bound(const WheelRegion& at, const WheelSamples& am
     if (k == best) continue;
     upper[k] = -kInfinity;
     if (!any_unknown_) {
-      double steep = static_cast<double>(steepest_);
-      if (fine) {
-        const double x = sample.x - reach_cells;
-        const double y = sample.y - reach_cells;
-        steep =
-            static_cast<double>(gradient_[static_cast<int>(y) * kSide + static_cast<int>(x)].steep);
+      const Rows::Row& row = rows.row[sample.i];
+      const double most =
+          sample.value_m + row.sway + steepest(sample.x, sample.y, row.reach) * row.reach;
+      if (most <= lo) continue;
+      if (coarse) {
+        upper[k] = most;
+        hi = larger(most, hi);
+        continue;
       }
-      if (sample.value_m + rows.row[sample.i].sway + steep * reach_cells <= lo) continue;
     }
     upper[k] = widen(sample);
   }

@@ -13,8 +13,6 @@ namespace {
 
 // Any value of these gives valid proofs; they were chosen by the share of safe ways that is proven, and the time.
 constexpr double kMaxHalf_m = 0.2;     // of a box that is worth trying
-constexpr double kRoomiest_m = 0.02;   // first box, where the limits leave room
-constexpr double kRoom = 0.9;          // of the room that the limits leave
 constexpr int kMaxRounds = 8;          // boxes tried for one stretch,
 constexpr int kMaxRoundsShort = 14;    // and for one that is not bisected any more
 constexpr int kMaxTightened = 3;       // images taken of images, to come within the limits
@@ -87,6 +85,20 @@ bool invert(const double from[kN][kN], double inverse[kN][kN]) noexcept {
   return true;
 }
 
+// |A B|, summed along rows with weights: what `half` about B's coordinates can be in A's.
+void carry(const double a[kN][kN], const double b[kN][kN], const double half[kN],
+           double out[kN]) noexcept {
+  for (int i = 0; i < kN; ++i) {
+    out[i] = 0.0;
+    for (int j = 0; j < kN; ++j) {
+      double m = 0.0;
+      for (int k = 0; k < kN; ++k) m += a[i][k] * b[k][j];
+      out[i] += (std::fabs(m) + 1e-12) * half[j];
+    }
+    out[i] = out[i] * kWiden + 1e-12;
+  }
+}
+
 void SweepProver::begin(const GridView& map, const RoverModel& model, const SettleModel& settle,
                         CheckWork* work) noexcept {
   map_ = map;
@@ -147,13 +159,11 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
       const Point2 foot{pose.x_m + forward * h.cos - left * h.sin,
                         pose.y_m + forward * h.sin + left * h.cos};
       const double lean = det_asin(sin);
-      const WheelTrend& g = box.trend[i];
       nodes->forward[k][i] = forward;
       nodes->left[k][i] = left;
       nodes->foot[k][i] = foot;
       nodes->lean_rad[k][i] = lean;
-      nodes->s[k][i] = q[kHeight] + axles.up[i] - r - g.slope_x * (foot.x_m - g.foot.x_m) -
-                       g.slope_y * (foot.y_m - g.foot.y_m) - g.slope_lean_m * (lean - g.lean_rad);
+      nodes->height_m[k][i] = q[kHeight] + axles.up[i] - r;
     }
   }
   // Second derivatives along the box. Each link is turned by angles that are linear in t, at a total rate of at
@@ -185,12 +195,23 @@ void SweepProver::place_nodes(const SweepBox& box) noexcept {
   const double foot_2 = (reach + 1.42 * r) * all * all + arc;
   nodes->foot_between_m = eighth * foot_2 + kAbsolute;
   nodes->lean_between_rad = eighth * lean_2 + kAbsolute;
+  nodes->height_between_m = eighth * reach * turning * turning + kAbsolute;
+}
+
+// S at the nodes: heights less the trends.
+void SweepProver::detrend(const SweepBox& box) noexcept {
+  Nodes* const nodes = &nodes_;
   for (int i = 0; i < kN; ++i) {
-    const WheelTrend& w = box.trend[i];
-    nodes->s_between_m[i] = eighth * (reach * turning * turning +
-                                      (std::fabs(w.slope_x) + std::fabs(w.slope_y)) * foot_2 +
-                                      std::fabs(w.slope_lean_m) * lean_2) +
-                            kAbsolute;
+    const WheelTrend& g = box.trend[i];
+    for (int k = 0; k < kNodes; ++k) {
+      const Point2& foot = nodes->foot[k][i];
+      nodes->s[k][i] = nodes->height_m[k][i] - g.slope_x * (foot.x_m - g.foot.x_m) -
+                       g.slope_y * (foot.y_m - g.foot.y_m) -
+                       g.slope_lean_m * (nodes->lean_rad[k][i] - g.lean_rad);
+    }
+    nodes->s_between_m[i] = nodes->height_between_m +
+                            (std::fabs(g.slope_x) + std::fabs(g.slope_y)) * nodes->foot_between_m +
+                            std::fabs(g.slope_lean_m) * nodes->lean_between_rad;
   }
 }
 
@@ -217,52 +238,63 @@ void SweepProver::sample_line(const SweepBox& box) noexcept {
   }
 }
 
-// Slopes of H at the middle, by differences over +-step_m, give Y and the trends. Any numbers are valid.
+// Slopes of H at the middle give Y and the trends, by differences over +-step_m; along the way of a foot, the slope of the
+// centre line serves. Any numbers are valid.
 bool SweepProver::linearize(SweepBox* box, double step_m, double steepest) noexcept {
+  constexpr double kChord_m = 0.05;
   const double r = model_->geometry.wheel_radius_m;
-  double q[kN];
-  for (int j = 0; j < kN; ++j) q[j] = 0.5 * (box->q_from[j] + box->q_to[j]);
-  Turns<double> turns;
-  turn_links(q, &turns);
-  Axles<double> axles;
-  const SinCos* const steering = nodes_.steering[kNodes / 2];
-  place_axles<false>(model_->geometry, steering, turns, &axles);
-  const Pose2 pose = box->pose_at(0.5);
-  const SinCos h = det_sincos(pose.heading_rad);
+  constexpr int kMiddle = kNodes / 2;
+  const SinCos h = nodes_.heading[kMiddle];
   for (int i = 0; i < kN; ++i) {
-    const SinCos wheel = wheel_heading(h, steering[i]);
-    const double sin = axles.sin_lean[i];
-    if (!(std::fabs(sin) < 0.9)) return false;
-    const SinCos lean{sin, std::sqrt(1.0 - sin * sin)};
-    const double f = axles.forward[i] - r * sin * steering[i].sin;
-    const double l = axles.left[i] + r * sin * steering[i].cos;
-    const Point2 foot{pose.x_m + f * h.cos - l * h.sin, pose.y_m + f * h.sin + l * h.cos};
-    const auto height = [&](double forward, double left, SinCos at) {
+    const SinCos wheel = wheel_heading(h, nodes_.steering[kMiddle][i]);
+    const double lean_rad = nodes_.lean_rad[kMiddle][i];
+    const SinCos lean = det_sincos(lean_rad);
+    if (!(std::fabs(lean.sin) < 0.9)) return false;
+    const Point2 foot = nodes_.foot[kMiddle][i];
+    const double f = nodes_.forward[kMiddle][i];
+    const double l = nodes_.left[kMiddle][i];
+    const auto height = [&](double dx, double dy, SinCos at) {
       const double side = r * at.sin;  // the axle is this far to the right of the foot
-      const double x = foot.x_m + forward * h.cos - left * h.sin + side * wheel.sin;
-      const double y = foot.y_m + forward * h.sin + left * h.cos - side * wheel.cos;
       ++work_->lookups;
-      const WheelHeight w = wheel_height(map_, settle_->footprint, x, y, wheel, at);
+      const WheelHeight w = wheel_height(map_, settle_->footprint, foot.x_m + dx + side * wheel.sin,
+                                         foot.y_m + dy - side * wheel.cos, wheel, at);
       if (w.status != Status::kOk) ground_ = w.status;
       return w.height_m;
     };
-    const double lean_step = 1.3 * step_m;
-    const auto cut = [&](double x) {
-      return x > steepest ? steepest : x < -steepest ? -steepest : x;
+    const auto slope = [&](double along_x, double along_y) {
+      const double x = step_m * along_x, y = step_m * along_y;
+      const double found = (height(x, y, lean) - height(-x, -y, lean)) / (2.0 * step_m);
+      return found > steepest ? steepest : found < -steepest ? -steepest : found;
     };
-    const double slope_f =
-        cut((height(step_m, 0.0, lean) - height(-step_m, 0.0, lean)) / (2.0 * step_m));
-    const double slope_l =
-        cut((height(0.0, step_m, lean) - height(0.0, -step_m, lean)) / (2.0 * step_m));
+    const double lean_step = 1.3 * step_m;
     const SinCos more{lean.sin + lean_step * lean.cos, lean.cos - lean_step * lean.sin};
     const SinCos less{lean.sin - lean_step * lean.cos, lean.cos + lean_step * lean.sin};
     const double slope_lean = (height(0.0, 0.0, more) - height(0.0, 0.0, less)) / (2.0 * lean_step);
+    double way_x = nodes_.foot[kNodes - 1][i].x_m - nodes_.foot[0][i].x_m;
+    double way_y = nodes_.foot[kNodes - 1][i].y_m - nodes_.foot[0][i].y_m;
+    const double way = std::sqrt(way_x * way_x + way_y * way_y);
+    const bool chord = way > kChord_m;
+    if (chord) {
+      way_x /= way;
+      way_y /= way;
+    } else {
+      way_x = h.cos;
+      way_y = h.sin;
+    }
+    const double leaned = nodes_.lean_rad[kNodes - 1][i] - nodes_.lean_rad[0][i];
+    const double along =
+        chord ? (nodes_.height_m[kNodes - 1][i] - nodes_.height_m[0][i] - slope_lean * leaned) / way
+              : slope(way_x, way_y);
+    const double across = slope(-way_y, way_x);
     if (ground_ != Status::kOk) return false;
-    box->trend[i].foot = foot;
-    box->trend[i].lean_rad = det_asin(sin);
-    box->trend[i].slope_x = slope_f * h.cos - slope_l * h.sin;
-    box->trend[i].slope_y = slope_f * h.sin + slope_l * h.cos;
-    box->trend[i].slope_lean_m = slope_lean;
+    WheelTrend& g = box->trend[i];
+    g.foot = foot;
+    g.lean_rad = lean_rad;
+    g.slope_x = along * way_x - across * way_y;
+    g.slope_y = along * way_y + across * way_x;
+    g.slope_lean_m = slope_lean;
+    const double slope_f = g.slope_x * h.cos + g.slope_y * h.sin;
+    const double slope_l = g.slope_y * h.cos - g.slope_x * h.sin;
     box->chi[0][i] = slope_f;
     box->chi[1][i] = slope_l;
     box->chi[2][i] = slope_l * f - slope_f * l;
@@ -312,21 +344,28 @@ void SweepProver::place(const Sweep& sweep, const Offset& offset, const Tube& tu
     box->q_to[j] = to.q[j];
   }
   steer(*box);
+  place_nodes(*box);
 }
 
 bool SweepProver::stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at,
                         double step_m, SweepBox* box) noexcept {
   constexpr double kSteepest = 2.0;
+  ground_ = Status::kOk;
   place(sweep, offset, tube, at, at, box);
   return linearize(box, step_m, kSteepest) && prepare(*box) && precondition(box);
 }
 
 bool SweepProver::prepare(const SweepBox& box) noexcept {
-  steer(box);
   if (!differentiate(box)) return false;
-  place_nodes(box);
+  detrend(box);
   for (Near& near : near_) near.forward = -1.0;
   return true;
+}
+
+bool SweepProver::come_back(const SweepBox& box) noexcept {
+  steer(box);
+  place_nodes(box);
+  return prepare(box);
 }
 
 // For |u| <= half_m about the whole centre line.
@@ -543,13 +582,8 @@ bool SweepProver::look_round(const SweepBox& box, const Motion& motion, int i, b
   WheelRegion whole;
   double s_lo = 0.0, s_hi = 0.0;
   if (!part_of(track_, i, track_.whole, &whole, &s_lo, &s_hi)) return false;
-  const double c = std::fabs(whole.along.cos), s = std::fabs(whole.along.sin);
-  const double x = c * whole.half_along_m + s * whole.half_across_m;
-  const double y = s * whole.half_along_m + c * whole.half_across_m;
-  const double wide = whole.reach_m(settle_->footprint);  // no part reaches farther
-  const Status status = near.patch.fill(map_, settle_->footprint, box.trend[i],
-                                        {whole.foot.x_m - x, whole.foot.y_m - y},
-                                        {whole.foot.x_m + x, whole.foot.y_m + y}, wide, &scratch_);
+  const Status status = near.patch.fill(map_, settle_->footprint, box.trend[i], whole,
+                                        track_.turn_step_rad, &scratch_);
   if (status != Status::kOk) {
     *reasons = status == Status::kOutsideMap ? kBorder : kNotCertified;
     return false;
@@ -621,10 +655,9 @@ double SweepProver::residual(const Near& near, const Track& track, int i, const 
   return worst;
 }
 
-// Half of the box that wheel i needs: a bound of |T_i| over it, refined only as far as `target_m` asks. `give_up`: at
-// the first part that needs more.
-double SweepProver::need(const SweepBox& box, const Motion& motion, int i, double target_m,
-                         bool give_up) noexcept {
+// Half of the box that wheel i needs: a bound of |T_i| over it, refined only as far as `target_m` asks.
+double SweepProver::need(const SweepBox& box, const Motion& motion, int i,
+                         double target_m) noexcept {
   lay_track(box, motion, i, 0, kNodes - 1, &track_);
   const double rest = motion.rest_m[i];
   if (near_[i].found_m + rest <= target_m / kWiden) return (near_[i].found_m + rest) * kWiden;
@@ -636,7 +669,6 @@ double SweepProver::need(const SweepBox& box, const Motion& motion, int i, doubl
     part.along_hi = k == kParts - 1 ? track_.whole.along_hi : part.along_lo + step;
     const double target = larger(found, target_m / kWiden - rest);
     found = larger(found, residual(near_[i], track_, i, part, target));
-    if (give_up && found + rest > target_m) break;
   }
   return (found + rest) * kWiden;
 }
@@ -776,32 +808,6 @@ unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
   return 0;
 }
 
-// The largest box, alike in all wheels, whose attitude and suspension stay within the limits.
-double SweepProver::roomiest_m(const SweepBox& box) const noexcept {
-  const SafetyLimits& l = model_->limits;
-  double slack[kN];
-  const auto most = [&](int j) { return larger(std::fabs(box.q_from[j]), std::fabs(box.q_to[j])); };
-  slack[kDifferentialState] = l.differential_max_rad - most(kDifferentialState);
-  slack[kBogieLeft] = l.bogie_max_rad - most(kBogieLeft);
-  slack[kBogieRight] = l.bogie_max_rad - most(kBogieRight);
-  const double roll = most(kRoll), pitch = most(kPitch);
-  const double tilt = std::sqrt(roll * roll + pitch * pitch);
-  slack[kRoll] = slack[kPitch] = l.tilt_max_rad - tilt;
-  double room = kMaxHalf_m;
-  for (int j = 0; j < kHeight; ++j) {
-    double sum = 0.0, taken = 0.0;
-    for (int i = 0; i < kN; ++i) {
-      const double y = std::fabs(box.y[j][i]);
-      sum += y;
-      taken += y * (std::fabs(box.chi[0][i]) * box.tube.along_m +
-                    std::fabs(box.chi[1][i]) * box.tube.across_m +
-                    std::fabs(box.chi[2][i]) * box.tube.heading_rad);
-    }
-    room = smaller(room, (slack[j] - taken) / sum);
-  }
-  return room;
-}
-
 // Half-widths of the states in which wheel heights are within half_m of the centre line and its tube.
 static void set_states(const double half_m[kN], SweepBox* box) noexcept {
   for (int j = 0; j < kN; ++j) {
@@ -816,7 +822,7 @@ static void set_states(const double half_m[kN], SweepBox* box) noexcept {
 }
 
 SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset, const Tube& tube,
-                                       const Knot& from, const Knot& to,
+                                       const Knot& from, const Knot& to, const SweepBox* before,
                                        const double least_half_m[kN], SweepBox* box,
                                        unsigned* reasons) noexcept {
   ++work_->boxes;
@@ -826,14 +832,14 @@ SweepProver::Result SweepProver::prove(const Sweep& sweep, const Offset& offset,
   constexpr double kSlopes[][2] = {{0.03, 0.7}, {0.01, 2.0}, {0.003, 2.0}, {0.03, 0.3}};
   Result result = kNoBox;
   for (const auto& slopes : kSlopes) {
-    result = try_box(least_half_m, slopes[0], slopes[1], box, reasons);
+    result = try_box(before, least_half_m, slopes[0], slopes[1], box, reasons);
     if (result == kProven || result == kNoGround || length > kShort_m) break;
   }
   return result;
 }
 
-SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double step_m,
-                                         double steepest, SweepBox* box,
+SweepProver::Result SweepProver::try_box(const SweepBox* before, const double least_half_m[kN],
+                                         double step_m, double steepest, SweepBox* box,
                                          unsigned* reasons) noexcept {
   ground_ = Status::kOk;
   if (!linearize(box, step_m, steepest)) {
@@ -845,18 +851,18 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
   if (!precondition(box)) return kNoBox;
   sample_line(*box);
 
-  double small[kN], half[kN];
+  double half[kN];
   const double apart = nodes_.travel_m + 1.3 * std::fabs(nodes_.turn) + nodes_.steering_half_rad;
-  const double room = kRoom * roomiest_m(*box);
-  bool roomy = step_m > 0.01;
   for (int i = 0; i < kN; ++i) {
-    small[i] =
+    half[i] =
         larger(1.5 * nodes_.off_m[i] + 0.1 * step_m + 0.0125 * apart + 1.2 * map_.height_error_m,
                least_half_m[i]);
-    half[i] = smaller(room, kRoomiest_m);
-    roomy = roomy && half[i] >= small[i];
   }
-  for (int i = 0; i < kN && !roomy; ++i) half[i] = small[i];
+  if (before != nullptr) {  // a box that holds what the one before leaves needs no proof of that
+    double left[kN];
+    carry(box->jacobian, before->y, before->image_m, left);
+    for (int i = 0; i < kN; ++i) half[i] = larger(half[i], 1.01 * left[i]);
+  }
 
   double needs[kN];
   double gap_before_m = 0.0;
@@ -873,26 +879,20 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
         fits = usable = false;
         break;
       }
-      needs[i] = need(*box, motion_, i, (trapped ? kTighter : 1.0) * half[i], roomy);
+      needs[i] = need(*box, motion_, i, (trapped ? kTighter : 1.0) * half[i]);
       if (needs[i] >= kUnknownResidual) {
         *reasons = near_[i].patch.over_border() ? kBorder : kUnknown;
         return kNoGround;
       }
-      if (roomy && needs[i] > half[i]) fits = false;
     }
     for (int i = 0; i < kN && fits; ++i) fits = needs[i] <= half[i];
     if (!fits) {
       if (trapped) return result;
-      if (roomy) {  // a smaller box may hold fewer kinks
-        roomy = false;
-        for (int i = 0; i < kN; ++i) half[i] = small[i];
-        continue;
-      }
       if (!usable) return kNoBox;
       // The gap that is left shrinks by about the same share each round.
       double gap_m = 0.0;
       for (int i = 0; i < kN; ++i) gap_m = larger(gap_m, needs[i] - half[i]);
-      double more = 0.2;
+      double more = 1.0;
       if (gap_before_m > 0.0) {
         more =
             gap_m < gap_before_m ? larger(more, smaller(1.0, gap_m / (gap_before_m - gap_m))) : 1.0;
@@ -912,7 +912,6 @@ SweepProver::Result SweepProver::try_box(const double least_half_m[kN], double s
       continue;
     }
     trapped = true;
-    roomy = false;
     for (int i = 0; i < kN; ++i) {
       // The image of a box that is trapped is trapped, but it may hold less than it has to.
       box->half_m[i] = half[i];

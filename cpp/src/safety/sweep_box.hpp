@@ -16,6 +16,9 @@ struct Knot {
   double heights_m[kWheels] = {};
 };
 
+// |A B|, summed along rows with weights: what `half` about B's coordinates can be in A's.
+void carry(const double a[verified::kN][verified::kN], const double b[verified::kN][verified::kN],
+           const double half[verified::kN], double out[verified::kN]) noexcept;
 // Inverse by Gauss-Jordan with row pivots; false where a pivot is nearly zero.
 bool invert(const double from[verified::kN][verified::kN],
             double inverse[verified::kN][verified::kN]) noexcept;
@@ -59,13 +62,13 @@ class SweepProver {
   // Whether a settled state exists at every pose of the tube about the sweep, moved by `offset`, between two knots,
   // inside bounds that are within the limits. The box holds at least `least_half_m`. `reasons`: why not.
   Result prove(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
-               const Knot& to, const double least_half_m[kN], SweepBox* box,
+               const Knot& to, const SweepBox* before, const double least_half_m[kN], SweepBox* box,
                unsigned* reasons) noexcept;
 
   // The image of states at the last pose of a box (or its first), in place: settled states within half_m there are
-  // within what it leaves. False: that is hardly less. For the box that was proven last, or after prepare().
+  // within what it leaves. False: that is hardly less. For the box that was proven last, or after come_back().
   bool map_at(const SweepBox& box, bool last, double half_m[kN]) noexcept;
-  bool prepare(const SweepBox& box) noexcept;
+  bool come_back(const SweepBox& box) noexcept;
   // A box about a single pose, of no size yet, by slopes over +-step_m.
   bool stand(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& at,
              double step_m, SweepBox* box) noexcept;
@@ -85,11 +88,13 @@ class SweepProver {
     Point2 foot[kNodes][kN];
     double forward[kNodes][kN], left[kNodes][kN];  // the same in the heading frame
     double lean_rad[kNodes][kN];
-    double s[kNodes][kN];  // S at the centre line
-    double off_m[kN];      // H less S there, the largest at a few nodes
+    double height_m[kNodes][kN];  // of the wheels on the centre line,
+    double s[kNodes][kN];         // S there
+    double off_m[kN];             // H less S there, the largest at a few nodes
     // How far place, lean and S can be from their linear interpolation between two nodes.
     double foot_between_m;
     double lean_between_rad;
+    double height_between_m;
     double s_between_m[kN];
     // At the middle: the links, and slopes of feet and leans by the state.
     verified::Turns<double> turns;
@@ -128,8 +133,8 @@ class SweepProver {
   };
 
   // `i` is a wheel.
-  Result try_box(const double least_half_m[kN], double step_m, double steepest, SweepBox* box,
-                 unsigned* reasons) noexcept;
+  Result try_box(const SweepBox* before, const double least_half_m[kN], double step_m,
+                 double steepest, SweepBox* box, unsigned* reasons) noexcept;
   void place(const Sweep& sweep, const Offset& offset, const Tube& tube, const Knot& from,
              const Knot& to, SweepBox* box) noexcept;
   void steer(const SweepBox& box) noexcept;
@@ -137,6 +142,8 @@ class SweepProver {
   bool differentiate(const SweepBox& box) noexcept;
   bool precondition(SweepBox* box) const noexcept;
   void place_nodes(const SweepBox& box) noexcept;
+  void detrend(const SweepBox& box) noexcept;
+  bool prepare(const SweepBox& box) noexcept;
   void sample_line(const SweepBox& box) noexcept;
   bool bound_motion(const SweepBox& box, const double half_m[kN], Motion* motion) const noexcept;
   void lay_track(const SweepBox& box, const Motion& motion, int i, int first_node, int last_node,
@@ -147,13 +154,11 @@ class SweepProver {
                   unsigned* reasons) noexcept;
   double residual(const Near& near, const Track& track, int i, const Rectangle& at,
                   double target_m) noexcept;
-  double need(const SweepBox& box, const Motion& motion, int i, double target_m,
-              bool give_up) noexcept;
+  double need(const SweepBox& box, const Motion& motion, int i, double target_m) noexcept;
   double relief_bound_m(const Near& near, const Track& track, int i) const noexcept;
   unsigned beyond_limits(const SweepBox& box, double share) const noexcept;
   unsigned pan_beyond(SweepBox* out) const noexcept;
   unsigned relief_beyond(SweepBox* box) noexcept;
-  double roomiest_m(const SweepBox& box) const noexcept;
 
   GridView map_;
   const RoverModel* model_ = nullptr;

@@ -76,28 +76,15 @@ class SweepCover {
   double joint_m_ = 0.0;
   CheckWork work_;
   SweepProver prover_;
-  SweepBox box_, before_;
-  bool begun_ = false;  // before_ is proven
+  SweepBox box_;
+  SweepBox before_;     // the box that was proven last or, at first,
+  bool begun_ = false;  // wheel heights within joint_m of the settled ones
   int open_ = 0;
   Stretch stretch_[kMaxOpen];
   Knot knots_[kMaxFirst + 1];
 };
 
 namespace {
-
-// |A B|, summed along rows with weights: what `half` about B's coordinates can be in A's.
-void carry(const double a[kN][kN], const double b[kN][kN], const double half[kN],
-           double out[kN]) noexcept {
-  for (int i = 0; i < kN; ++i) {
-    out[i] = 0.0;
-    for (int j = 0; j < kN; ++j) {
-      double m = 0.0;
-      for (int k = 0; k < kN; ++k) m += a[i][k] * b[k][j];
-      out[i] += (std::fabs(m) + 1e-12) * half[j];
-    }
-    out[i] = out[i] * kWiden + 1e-12;
-  }
-}
 
 bool within(const double a[kN], const double b[kN]) noexcept {
   bool inside = true;
@@ -161,6 +148,10 @@ Reasons SweepCover::prove() noexcept {
                                end ? nullptr : knots_[i - 1].heights_m, &knots_[i]);
     if (why != 0) return static_cast<Reasons>(why);
   }
+  double d_up[kN][kN];
+  rises(*model_, *sweep_, knots_[0], d_up);
+  if (!invert(d_up, before_.y)) return kNotCertified;
+  for (double& m : before_.image_m) m = joint_m_;
   for (int i = stretches - 1; i >= 0; --i) push({knots_[i], knots_[i + 1], {}, model_->tracking});
   const int most = config_->max_boxes * (model_->tracking.none() ? 1 : kTubeBoxes);
   for (int boxes = 0; open_ > 0; ++boxes) {
@@ -231,12 +222,13 @@ SweepProver::Result SweepCover::prove(const Stretch& stretch, unsigned* reasons)
   half.along_m = stretch.half.along_m + turned * stretch.half.across_m;
   half.across_m = stretch.half.across_m + turned * stretch.half.along_m;
   double least_half_m[kN] = {};
+  const SweepBox* const before = model_->tracking.none() ? &before_ : nullptr;
   SweepProver::Result result = prover_.prove(*sweep_, stretch.at, half, stretch.from, stretch.to,
-                                             least_half_m, &box_, reasons);
-  if (!model_->tracking.none()) return result;
+                                             before, least_half_m, &box_, reasons);
+  if (before == nullptr) return result;
   if (result == SweepProver::kProven && !joins(stretch, least_half_m)) {
-    result = prover_.prove(*sweep_, stretch.at, half, stretch.from, stretch.to, least_half_m, &box_,
-                           reasons);
+    result = prover_.prove(*sweep_, stretch.at, half, stretch.from, stretch.to, before,
+                           least_half_m, &box_, reasons);
     if (result == SweepProver::kProven && !joins(stretch, least_half_m))
       result = SweepProver::kNoBox;
     *reasons = kNotCertified;
@@ -252,18 +244,9 @@ SweepProver::Result SweepCover::prove(const Stretch& stretch, unsigned* reasons)
 // within joint_m of the settled ones. If not: what it has to hold.
 bool SweepCover::joins(const Stretch& stretch, double least_half_m[kN]) noexcept {
   double half_m[kN], least[kN];
-  bool held = false;
-  if (begun_) {
-    for (int i = 0; i < kN; ++i) half_m[i] = before_.image_m[i];
-    held = come_within(before_, true, stretch.from, box_.jacobian, box_.half_m, half_m, least);
-  } else {
-    double d_up[kN][kN];
-    SweepBox heights;
-    rises(*model_, *sweep_, stretch.from, d_up);
-    if (!invert(d_up, heights.y)) return false;
-    for (double& m : half_m) m = joint_m_;
-    held = come_within(heights, false, stretch.from, box_.jacobian, box_.half_m, half_m, least);
-  }
+  for (int i = 0; i < kN; ++i) half_m[i] = before_.image_m[i];
+  const bool held =
+      come_within(before_, begun_, stretch.from, box_.jacobian, box_.half_m, half_m, least);
   for (int i = 0; i < kN && !held; ++i) least_half_m[i] = larger(least_half_m[i], 1.01 * least[i]);
   return held;
 }
@@ -291,7 +274,7 @@ bool SweepCover::come_within(const SweepBox& from, bool ends_here, const Knot& k
   const SweepBox* at = &from;
   for (int by = ends_here ? 0 : 1; by < 3; ++by) {
     if (by == 0) {
-      if (!prover_.prepare(from)) continue;
+      if (!prover_.come_back(from)) continue;
     } else {
       SweepBox& next = pose[by - 1];
       if (!prover_.stand(*sweep_, {}, {}, knot, kSteps_m[by - 1], &next)) return false;

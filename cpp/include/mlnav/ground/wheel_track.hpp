@@ -58,15 +58,12 @@ class WheelPatch;
 class WheelTrackScratch {
   friend class WheelPatch;
   static constexpr int kMaxCells = 900;
-  struct Slopes {
-    float x_lo, x_hi, y_lo, y_hi;
-  };
   struct Sample {
     double x, y;  // cells
     double value_m;
     int i, j;
   };
-  Slopes rows[kMaxCells];
+  float x_lo[kMaxCells], x_hi[kMaxCells], y_lo[kMaxCells], y_hi[kMaxCells];  // slopes, by rows
   Sample samples[WheelSamples::kMax];
   double upper[WheelSamples::kMax];
 };
@@ -74,11 +71,10 @@ class WheelTrackScratch {
 // The ground about the track of one wheel, detrended, prepared once for the regions along it.
 class WheelPatch {
  public:
-  // Feet within [lo, hi] can be asked about, in regions in which no sample moves more than `wide_m` along
-  // either axis of the map. kOutsideMap: all that is beyond the map. kConfigBad: the patch has no room for so much
-  // ground, or it is too steep.
+  // Parts of a region can be asked about whose headings are at most `turn_step_rad` outside its own. kOutsideMap: all that
+  // is beyond the map. kConfigBad: the patch has no room for so much ground, or it is too steep.
   Status fill(const GridView& grid, const WheelFootprint& footprint, const WheelTrend& trend,
-              Point2 lo, Point2 hi, double wide_m, WheelTrackScratch* scratch) noexcept;
+              const WheelRegion& whole, double turn_step_rad, WheelTrackScratch* scratch) noexcept;
 
   // Bounds of H less the trend, over the region, for all ground within the map's error. No other samples than those of
   // `among` carry the wheel anywhere in it; `left` (may be null) gets those that this region leaves, for parts of
@@ -99,12 +95,12 @@ class WheelPatch {
   // Range of the gradient over a block of cells, rise per cell: middle and half-width.
   struct Gradient {
     float x, spread_x, y, spread_y;
-    float steep;  // its largest magnitude
   };
   struct Layout;
   struct Rows;
   float z(int ix, int iy) const noexcept { return z_[iy * kSide + ix]; }
   bool known(double x, double y, double wide_x, double wide_y) const noexcept;
+  double steepest(double x, double y, double reach) const noexcept;
 
   const WheelFootprint* footprint_ = nullptr;
   WheelTrackScratch* scratch_ = nullptr;
@@ -119,7 +115,8 @@ class WheelPatch {
   float steepest_ = 0.0F;  // gradient over the trend, rise per cell
   double error_m_ = 0.0;   // of the map
   float z_[kSide * kSide];
-  Gradient gradient_[kSide * kSide];  // of the block whose first cell is (ix, iy)
+  Gradient gradient_[kSide * kSide];  // of the block whose first cell is (ix, iy),
+  float steep_[kSide * kSide];        // and its largest magnitude
 };
 
 }  // namespace mlnav

@@ -31,7 +31,7 @@ struct VerifiedConfig {
   double first_length_m = 0.1;
   double shortest_m = 0.003;
   int max_boxes = 96;
-  double joint_m = 0.012;
+  double joint_m = 0.005;
 };
 template <>
 inline constexpr auto kFields<VerifiedConfig> = std::tuple{
