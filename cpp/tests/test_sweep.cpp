@@ -744,7 +744,12 @@ TEST(Sweeps, EndWhereTheyLead) {
   EXPECT_TRUE(turn.turns());
   EXPECT_DOUBLE_EQ(turn.end().pose.heading_rad, 0.1);
   EXPECT_EQ(turn.pose_at(0.5).x_m, 1.0);
-  EXPECT_DOUBLE_EQ(turn.length_m({}), 0.6);
+  // The front wheels go farthest.
+  RoverGeometry rover;
+  const WheelPlan wheels = wheel_plan(rover);
+  EXPECT_DOUBLE_EQ(turn.length_m(rover), 0.4 * std::hypot(wheels.x_m[0], wheels.y_m[0]));
+  rover.front_x_m += 1.0;
+  EXPECT_GT(turn.length_m(rover), 0.8);
   const Pose2 given{7.0, 8.0, 9.0};
   const Sweep told{Stance{}, 1.0, given};
   EXPECT_EQ(told.pose_at(1.0).x_m, 7.0);

@@ -8,7 +8,7 @@ bool Sweep::turns() const noexcept { return std::isinf(begin.curvature_per_m); }
 
 Sweep::Sweep(const Stance& from, double how_far) noexcept : begin(from), extent(how_far) {
   end_pose = from.pose;
-  if (turns()) {
+  if (turns() && !resteers) {
     end_pose.heading_rad += extent;
   } else if (extent != 0.0) {
     end_pose = along_arc(from.pose, from.curvature_per_m, extent);
@@ -39,7 +39,16 @@ void Sweep::steering_at(const RoverGeometry& geometry, double fraction,
 }
 
 double Sweep::length_m(const RoverGeometry& geometry) const noexcept {
-  if (!resteers) return std::fabs(extent) * (turns() ? 1.5 : 1.0);
+  if (turns() && !resteers) {
+    const WheelPlan plan = wheel_plan(geometry);
+    double square_m2 = 0.0;
+    for (int i = 0; i < kWheels; ++i) {
+      const double of_wheel = plan.x_m[i] * plan.x_m[i] + plan.y_m[i] * plan.y_m[i];
+      square_m2 = of_wheel > square_m2 ? of_wheel : square_m2;
+    }
+    return std::fabs(extent) * std::sqrt(square_m2);
+  }
+  if (!resteers) return std::fabs(extent);
   SinCos from[kWheels], to[kWheels];
   steering_at(geometry, 0.0, from);
   steering_at(geometry, 1.0, to);
@@ -49,7 +58,9 @@ double Sweep::length_m(const RoverGeometry& geometry) const noexcept {
                                               to[i].cos * from[i].cos + to[i].sin * from[i].sin));
     widest = turned > widest ? turned : widest;
   }
-  return 0.7 * widest;
+  // The lower half of a wheel reaches less than 1.7 radii to each side of its steering axis.
+  constexpr double kRadii = 1.7;
+  return kRadii * geometry.wheel_radius_m * widest;
 }
 
 Pose2 moved(const Pose2& pose, const Offset& by) noexcept {

@@ -41,7 +41,8 @@ struct Sweep {
   void steering_at(const RoverGeometry& geometry, double fraction,
                    SinCos steering[kWheels]) const noexcept;
   Stance end() const noexcept { return Stance(end_pose, begin.curvature_per_m); }
-  // Metres that the ground under the outermost wheels moves, about: what to divide into steps.
+  // What to divide into steps: metres that the origin moves on an arc, the outermost wheel in a turn in place, and the
+  // farthest point of a wheel as it is steered.
   double length_m(const RoverGeometry& geometry) const noexcept;
 };
 

@@ -52,7 +52,7 @@ class FixedBoxChecker final : public AceChecker {
   bool check(const Sweep& sweep, Reasons* reasons, CheckWork* work) const noexcept override;
   AceReport report(const Sweep& sweep) const noexcept override;
   // Wheel boxes reach this far from their pose: those of a sweep overlap.
-  static constexpr double kSpacing_m = 0.265;  // 10 deg of a turn
+  static constexpr double kSpacing_m = 0.28;  // 10 deg of a turn
   const RoverModel& model() const noexcept override { return model_; }
   bool sees_steering() const noexcept override { return false; }
 
