@@ -23,6 +23,8 @@ const char* explain(Status status) {
       return "the map's origin must be finite and within 1e7 m of zero";
     case Status::kMapBadHeight:
       return "a height is infinite or beyond 1e5 m";
+    case Status::kMapBadError:
+      return "an error of the map's heights is negative, NaN or beyond 1e5 m";
     case Status::kMapAllUnknown:
       return "every cell of the map is unknown (NaN)";
     case Status::kMapResolutionChanged:

@@ -9,7 +9,8 @@
 
 namespace mlnav::bindings {
 
-Grid::Grid(const Array<float>& array, double resolution_m, double origin_x_m, double origin_y_m)
+Grid::Grid(const Array<float>& array, double resolution_m, double origin_x_m, double origin_y_m,
+           const py::object& height_error_m)
     : z(array.request()) {
   if (z.ndim() != 2) throw CoreError("map_empty: a map has two dimensions (ny, nx)");
   constexpr py::ssize_t kMax = std::numeric_limits<int>::max();
@@ -20,6 +21,17 @@ Grid::Grid(const Array<float>& array, double resolution_m, double origin_x_m, do
           origin_x_m,
           origin_y_m,
           resolution_m};
+  if (!height_error_m.is_none()) {
+    if (!py::isinstance<Array<float>>(height_error_m))
+      throw CoreError("height_error_m must be a C-contiguous float32 array");
+    cell_error_m = Array<float>(py::cast<Array<float>>(height_error_m).request());
+    if (cell_error_m.ndim() != 2 || cell_error_m.shape(0) != view.ny ||
+        cell_error_m.shape(1) != view.nx) {
+      throw CoreError("height_error_m must have the map's shape");
+    }
+    view.cell_error_m = cell_error_m.data();
+    cell_error_m.attr("setflags")(py::arg("write") = false);
+  }
   const auto status = [this] {
     const py::gil_scoped_release release;
     return validate(view);
@@ -113,9 +125,15 @@ void bind_ground(py::module_& m) {
   bind_config<CostmapConfig>(m, "CostmapConfig");
   bind_config<SobelConfig>(m, "SobelConfig");
   py::class_<Grid, std::shared_ptr<Grid>>(m, "Grid")
-      .def(py::init<const Array<float>&, double, double, double>(), py::arg("z").noconvert(),
-           py::arg("resolution_m"), py::arg("origin_x_m"), py::arg("origin_y_m"))
+      .def(py::init<const Array<float>&, double, double, double, const py::object&>(),
+           py::arg("z").noconvert(), py::arg("resolution_m"), py::arg("origin_x_m"),
+           py::arg("origin_y_m"), py::arg("height_error_m") = py::none())
       .def_property_readonly("z", [](const Grid& self) { return self.z; })
+      .def_property_readonly("height_error_m",
+                             [](const Grid& self) -> py::object {
+                               if (self.view.cell_error_m == nullptr) return py::none();
+                               return self.cell_error_m;
+                             })
       .def_property_readonly("resolution_m",
                              [](const Grid& self) { return self.view.resolution_m; })
       .def_property_readonly("origin_m",

@@ -10,8 +10,9 @@ namespace mlnav::bindings {
 
 // A heightmap with heights of its own: whoever holds the array that it was made of cannot change it.
 struct Grid {
-  Grid(const Array<float>& array, double resolution_m, double origin_x_m, double origin_y_m);
-  Array<float> z;  // a copy, read-only
+  Grid(const Array<float>& array, double resolution_m, double origin_x_m, double origin_y_m,
+       const py::object& height_error_m = py::none());
+  Array<float> z, cell_error_m;  // copies, read-only
   GridView view;
 };
 

@@ -143,7 +143,10 @@ bool PythonChecker::held(Ask&& ask) const noexcept {
 Status PythonChecker::set_map(const GridView& map) noexcept {
   const bool set = held([&] {
     const Array<float> z({py::ssize_t{map.ny}, py::ssize_t{map.nx}}, map.z);
-    const auto grid = std::make_shared<Grid>(z, map.resolution_m, map.origin_x_m, map.origin_y_m);
+    py::object error = py::none();
+    if (map.cell_error_m != nullptr) error = Array<float>(z.request().shape, map.cell_error_m);
+    const auto grid =
+        std::make_shared<Grid>(z, map.resolution_m, map.origin_x_m, map.origin_y_m, error);
     checker_.attr("set_map")(grid);
   });
   return set ? Status::kOk : Status::kNotInitialized;

@@ -18,6 +18,8 @@ const char* to_string(Status status) noexcept {
       return "map origin bad";
     case Status::kMapBadHeight:
       return "map height infinite or too large";
+    case Status::kMapBadError:
+      return "error of a map's height negative, not a number, or too large";
     case Status::kMapAllUnknown:
       return "map all unknown";
     case Status::kMapResolutionChanged:

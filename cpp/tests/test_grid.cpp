@@ -47,6 +47,25 @@ TEST(Validate, EachGeometryFault) {
   EXPECT_EQ(with([](GridView& g) { g.origin_x_m = kMaxOrigin_m; }), Status::kOk);
 }
 
+TEST(Validate, ErrorsOfHeightsAreBounds) {
+  Map map(5, 4, 0.0, 0.0, 0.1);
+  std::vector<float> error(20, 0.01F);
+  map.view.cell_error_m = error.data();
+  EXPECT_EQ(validate(map.view), Status::kOk);
+  for (const float bad : {-0.001F, NAN, INFINITY}) {
+    error[13] = bad;
+    EXPECT_EQ(validate(map.view), Status::kMapBadError);
+  }
+  error[13] = 0.05F;  // cell (3, 2)
+  map.view.height_error_m = 0.1;
+  EXPECT_FLOAT_EQ(static_cast<float>(height_error_m(map.view, 0.3, 0.2, 0.0)), 0.15F);
+  EXPECT_FLOAT_EQ(static_cast<float>(height_error_m(map.view, 0.0, 0.0, 0.0)), 0.11F);
+  EXPECT_FLOAT_EQ(static_cast<float>(height_error_m(map.view, 0.0, 0.0, 0.3)), 0.15F);
+  EXPECT_EQ(height_error_m(map.view, 9.0, 9.0, 1.0), 0.1);
+  map.view.height_error_m = NAN;
+  EXPECT_EQ(validate(map.view), Status::kMapBadError);
+}
+
 TEST(Validate, OneBadHeightAnywhereIsFound) {
   // 5 x 9 = 45 and 7 x 7 = 49 cells: both the blocks of sixteen and the rest are crossed.
   for (const int nx : {5, 7, 16, 1}) {

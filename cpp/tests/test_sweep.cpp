@@ -502,8 +502,9 @@ void expect_inside(const AceReport& proven, const AceReport& settled) {
 }
 
 // Settles the rover all along certified sweeps, in the tube, from the nominal guess and from the state before.
+// The ground is off by up to error_m, in all cells or, `by_cell`, by a bound that each cell has of its own.
 void certify_and_settle(const RoverModel& model, double error_m, std::uint32_t seed, int trials,
-                        double least_share) {
+                        double least_share, bool by_cell = false) {
   std::mt19937 rng(seed);
   std::uniform_real_distribution<double> unit(-1.0, 1.0);
   const Rig rig{{model.geometry, model.limits}};
@@ -517,10 +518,17 @@ void certify_and_settle(const RoverModel& model, double error_m, std::uint32_t s
     const Ground known(0.1 * std::fabs(unit(rng)), rng, 0.3);
     Map truth(140, 140, 0.0, 0.0, 0.1);
     truth.z = known.map.z;
-    for (float& z : truth.z)
-      z += static_cast<float>(0.99 * error_m * (rng() % 2 == 0 ? 1.0 : -1.0));
+    std::vector<float> bound(truth.z.size(), static_cast<float>(error_m));
+    for (std::size_t i = 0; by_cell && i < bound.size(); ++i)
+      bound[i] *= i / 20 % 2 == 0 ? 1.0F : static_cast<float>(std::fabs(unit(rng)));
+    for (std::size_t i = 0; i < bound.size(); ++i)
+      truth.z[i] += 0.99F * bound[i] * (rng() % 2 == 0 ? 1.0F : -1.0F);
     GridView map = known.map.view;
-    map.height_error_m = error_m;
+    if (by_cell) {
+      map.cell_error_m = bound.data();
+    } else {
+      map.height_error_m = error_m;
+    }
     ASSERT_EQ(checker.set_map(map), Status::kOk);
     ASSERT_EQ(judge.set_map(truth.view), Status::kOk);
     for (int k = 0; k < 12; ++k) {
@@ -578,6 +586,33 @@ TEST(VerifiedSweeps, AndInItsTube) {
 
 TEST(VerifiedSweeps, AndOnGroundThatTheMapHasALittleWrong) {
   certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like()}, 0.004, 53, 20, 0.5);
+  certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like()}, 0.004, 63, 20, 0.5, true);
+}
+
+// The error of one cell counts where the rover comes near it, and nowhere else.
+TEST(VerifiedSweeps, ACellsErrorCountsWhereItIs) {
+  Map map(140, 140, 0.0, 0.0, 0.1);
+  std::vector<float> error(140 * 140, 0.0F);
+  map.view.cell_error_m = error.data();
+  rig::Verified own;
+  ASSERT_TRUE(own.init({RoverGeometry{}, SafetyLimits::flight_like()}, {}).ok());
+  const Sweep sweep{Stance{7.0, 7.0, 0.0}, 0.25};
+  const auto asked = [&] {
+    EXPECT_EQ(own.checker.set_map(map.view), Status::kOk);
+    return own.checker.report(sweep);
+  };
+  const AceReport exact = asked();
+  ASSERT_TRUE(exact.safe);
+  error[70 * 140 + 100] = 0.2F;  // 3 m ahead
+  const AceReport far = asked();
+  EXPECT_EQ(far.origin_z_m.lo, exact.origin_z_m.lo);
+  EXPECT_EQ(far.clearance_min_m, exact.clearance_min_m);
+  error[70 * 140 + 70] = 0.05F;  // under the pan
+  const AceReport under = asked();
+  EXPECT_LT(under.clearance_min_m, exact.clearance_min_m - 0.049);
+  error[70 * 140 + 70] = 0.0F;
+  error[81 * 140 + 82] = 0.2F;  // under the left front wheel
+  EXPECT_FALSE(asked().safe);
 }
 
 TEST(VerifiedSweeps, AndForOtherRovers) {

@@ -177,10 +177,18 @@ class Grid:
     """A heightmap the core can look at; keeps `z` alive."""
 
     def __init__(
-        self, z: F32, resolution_m: float, origin_x_m: float, origin_y_m: float
+        self,
+        z: F32,
+        resolution_m: float,
+        origin_x_m: float,
+        origin_y_m: float,
+        height_error_m: F32 | None = None,
     ) -> None: ...
     @property
     def z(self) -> F32: ...
+    @property
+    def height_error_m(self) -> F32 | None:
+        """(ny, nx): bound on each height's error [m]; None: they are exact."""
     @property
     def resolution_m(self) -> float: ...
     @property

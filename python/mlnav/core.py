@@ -8,7 +8,7 @@ array, and refuses by name what cannot be converted without loss of meaning.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +148,8 @@ class HeightMap:
         keep_out: (ny, nx) uint8, nonzero is forbidden ground; or None.
         guessed: `z` with guesses in unknown cells, for costs and heuristics, never for a checker;
             or None.
+        height_error_m: (ny, nx) float32, no known height is off by more; a number goes for all
+            cells. None: the heights are exact. `verified` proves for all ground within it.
     """
 
     z: F32
@@ -155,6 +157,7 @@ class HeightMap:
     origin_m: tuple[float, float]
     keep_out: NDArray[np.uint8] | None = None
     guessed: F32 | None = None
+    height_error_m: F32 | float | None = None
 
     def __post_init__(self) -> None:
         z = frozen_copy(as_float32("z", self.z, 2))
@@ -168,11 +171,16 @@ class HeightMap:
             if guessed.shape != z.shape or not np.array_equal(guessed[known], z[known]):
                 raise ArrayError("guessed must be z, with other heights in unknown cells only")
             object.__setattr__(self, "guessed", guessed)
+        if self.height_error_m is not None:
+            error = np.asarray(self.height_error_m, np.float32)
+            if error.ndim and error.shape != z.shape:
+                raise ArrayError(f"height_error_m has shape {error.shape}, the map has {z.shape}")
+            error = frozen_copy(np.broadcast_to(error, z.shape))
+            object.__setattr__(self, "height_error_m", error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor: read-only in another process too, with a grid of its own.
-        fields = (self.z, self.resolution_m, self.origin_m, self.keep_out, self.guessed)
-        return type(self), fields
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
     @classmethod
     def of(cls, terrain: Terrain, keep_out: NDArray[np.uint8] | None = None) -> HeightMap:
@@ -205,7 +213,9 @@ class HeightMap:
         Raises:
             CoreError: the map is empty, all unknown, infinite, or its frame unusable.
         """
-        return _core.Grid(self.z, float(self.resolution_m), *map(float, self.origin_m))
+        x, y = map(float, self.origin_m)
+        error = None if self.height_error_m is None else as_float32("", self.height_error_m, 2)
+        return _core.Grid(self.z, float(self.resolution_m), x, y, error)
 
 
 def grid_of(z: ArrayLike, resolution_m: float, origin_m: tuple[float, float]) -> _core.Grid:

@@ -83,7 +83,7 @@ def centres(seen) -> tuple[np.ndarray, np.ndarray]:
 def test_points_lie_on_the_ground(rocky: Terrain) -> None:
     sensor = stereo(rocky, *EXACT)
     for where in poses(rocky, 6):
-        x, y, z = sensor.points(where)
+        x, y, z = sensor.points(where)[:3]
         assert len(x) > 50_000
         np.testing.assert_allclose(z, rocky.height(x, y), atol=2e-5)
 
@@ -100,7 +100,7 @@ def test_ranges_are_from_the_cameras_place() -> None:
     dense = ("resolution_m=0.02", "half_width_m=4", "range_min_m=3", "range_max_m=8")
     sensor = stereo(level(), *EXACT, *dense, f"mast_m={list(mast)}", views)
     sensor._shadows = []
-    points = np.stack(sensor.points(where), axis=1) - eye
+    points = np.stack(sensor.points(where)[:3], axis=1) - eye
     ranges = np.linalg.norm(points, axis=1)
     assert ranges.min() >= 3.0 - 1e-5
     assert ranges.max() <= 8.0 + 1e-5
@@ -132,7 +132,7 @@ def test_views_end_at_their_frames(roll: float, pitch: float, azimuth: float) ->
     eye, body = cameras(where, (0.8, -0.56, 40.0))
     camera = body * Rotation.from_euler("ZY", [azimuth, 40.0], degrees=True)
     points = camera.inv().apply(
-        np.stack(sensor.points(replace(where, estimated_pose=where.true_pose)), 1) - eye
+        np.stack(sensor.points(replace(where, estimated_pose=where.true_pose))[:3], 1) - eye
     )
     assert (points[:, 0] > 0.0).all()
     left = np.degrees(np.arctan2(points[:, 1], points[:, 0]))
@@ -151,7 +151,7 @@ def test_the_rover_hides_the_ground_behind_it() -> None:
     sensor, through = (stereo(level(), *EXACT, views, "elevation_deg=-40") for _ in range(2))
     through._shadows = []
     eye, body = cameras(where)
-    points = np.stack(through.points(where), axis=1)
+    points = np.stack(through.points(where)[:3], axis=1)
     lines = body.inv().apply(points - eye)  # in the rover frame
     mast = np.array([0.80, -0.56, 1.98])
 
@@ -165,7 +165,7 @@ def test_the_rover_hides_the_ground_behind_it() -> None:
     hidden = crosses(rover.pan_rear_x_m, rover.pan_front_x_m, rover.pan_half_width_m, deck)
     hidden |= crosses(rover.rear_x_m - r, rover.front_x_m + r, across, 2 * r)
     assert 1000 < hidden.sum() < len(hidden) - 1000
-    np.testing.assert_array_equal(np.stack(sensor.points(where), axis=1), points[~hidden])
+    np.testing.assert_array_equal(np.stack(sensor.points(where)[:3], axis=1), points[~hidden])
     # Nothing is seen under the rover, and something beside it and before it.
     seen = Rotation.from_euler("z", -2.0).apply(points[~hidden] - [18.0, 18.0, 0.0])
     under = (np.abs(seen[:, 1]) < across) & (seen[:, 0] > rover.rear_x_m - r)
@@ -204,7 +204,7 @@ def test_noise_is_along_the_ray_and_grows_with_the_range_squared() -> None:
     where = standing(heading=1.0)
     eye, _ = cameras(where)
     sensor = stereo(level(), "dropout=0", "disparity_sigma_px=0.5", "pixel_deg=0.1", seed=3)
-    rays = np.stack(sensor.points(where), axis=1) - eye
+    rays = np.stack(sensor.points(where)[:3], axis=1) - eye
     measured = np.linalg.norm(rays, axis=1)
     true = 1.98 * measured / -rays[:, 2]
     error = (measured - true) / true**2 / (0.5 * math.radians(0.1) / 0.424)
@@ -252,16 +252,16 @@ def test_points_are_put_where_the_rover_believes_to_be(rocky: Terrain) -> None:
     true = poses(rocky, 1, seed=2)[0]
     believed = (true.true_pose[0] + 1.3, true.true_pose[1] - 0.7, true.true_pose[2] + 0.2)
     lost = RoverState(true.true_pose, true.settled, believed, 0.45)
-    x, y, z = stereo(rocky).points(true)
+    x, y, z = stereo(rocky).points(true)[:3]
     c, s = math.cos(0.2), math.sin(0.2)
     dx, dy = x - true.true_pose[0], y - true.true_pose[1]
     expected = (believed[0] + c * dx - s * dy, believed[1] + s * dx + c * dy, z + 0.45)
-    np.testing.assert_allclose(stereo(rocky).points(lost), expected, atol=1e-9)
+    np.testing.assert_allclose(stereo(rocky).points(lost)[:3], expected, atol=1e-9)
 
 
 def test_headings_may_be_far_round() -> None:
     turns = 2.0 * math.pi * 159_000
-    near, far = (stereo(level()).points(standing(heading=h)) for h in (0.5, 0.5 + turns))
+    near, far = (stereo(level()).points(standing(heading=h))[:3] for h in (0.5, 0.5 + turns))
     np.testing.assert_allclose(near, far, atol=1e-6)
 
 
@@ -333,11 +333,12 @@ def test_what_was_never_seen_is_unknown(rocky: Terrain, setting: str) -> None:
     look, cells = sensor.points, set()
 
     def noted(where):
-        x, y, z = look(where)
+        points = look(where)
+        x, y = points[:2]
         ix = np.floor((x - rocky.origin_m[0]) / 0.1 + 0.5).astype(int)
         iy = np.floor((y - rocky.origin_m[1]) / 0.1 + 0.5).astype(int)
         cells.update(zip(ix.tolist(), iy.tolist(), strict=True))
-        return x, y, z
+        return points
 
     sensor.points = noted
     start, filled = None, 0
@@ -515,3 +516,26 @@ def test_a_run_that_sees_repeats_bit_for_bit(rocky: Terrain) -> None:
         assert to_json(record) == to_json(other)
     other = traverse(rocky, config, seed=4)
     assert [c.path_cost for c in other.cycles] != [c.path_cost for c in runs[0].cycles]
+
+
+def test_the_error_of_a_height_is_bounded_by_the_noise_of_its_ranges() -> None:
+    """On a slope, where the mean of a cell is the height at its centre."""
+    z = 0.15 * np.arange(160)[None, :] * 0.1 * np.ones((160, 1))
+    slope = Terrain(z.astype(np.float32), 0.1)
+    where = standing(8.0, 8.0, z=0.15 * 8.0)
+    noisy = ("disparity_sigma_px=2", "half_width_m=7", "known_start_m=1")
+    assert stereo(slope, *noisy).sense(where).height_error_m is None
+    off: list[float] = []
+    for seed in range(4):
+        seen = stereo(slope, *noisy, "error_sigmas=1", seed=seed).sense(where)
+        x, _ = centres(seen)
+        known = np.isfinite(seen.z)
+        assert seen.height_error_m is not None
+        assert (seen.height_error_m >= 0.0).all()
+        noise = known & (seen.height_error_m > 0.01)  # more than where points lie in a cell
+        off += list(np.abs(seen.z - 0.15 * x)[noise] / seen.height_error_m[noise])
+    assert len(off) > 1000
+    assert 0.65 < np.mean(np.array(off) < 1.0) < 0.85  # 68 % of a normal error, and noisy slopes
+    assert np.mean(np.array(off) < 3.3) > 0.995
+    by_hand = stereo(slope, *noisy, "height_error_m=0.02").sense(where)
+    np.testing.assert_allclose(by_hand.height_error_m, 0.02)

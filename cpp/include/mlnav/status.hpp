@@ -16,6 +16,7 @@ enum class Status : std::uint8_t {
   kMapBadResolution,      // resolution not finite, not positive, or out of [kMin, kMax]Resolution
   kMapBadOrigin,          // origin not finite, or too far from zero for float64 sub-cell precision
   kMapBadHeight,          // a height is infinite, or beyond +-kMaxHeight
+  kMapBadError,           // an error of the heights is negative, NaN, or beyond kMaxHeight
   kMapAllUnknown,         // every cell is NaN
   kMapResolutionChanged,  // the map's resolution differs from that of earlier cycles
   kPoseNotFinite,         // x, y or heading is NaN or infinite

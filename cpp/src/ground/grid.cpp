@@ -82,7 +82,13 @@ Status validate(const GridView& grid) noexcept {
   }
   for (const float lane : largest) largest[0] = lane > largest[0] ? lane : largest[0];
   if (largest[0] < 0.0f) return Status::kMapAllUnknown;
-  return largest[0] > static_cast<float>(kMaxHeight_m) ? Status::kMapBadHeight : Status::kOk;
+  if (largest[0] > static_cast<float>(kMaxHeight_m)) return Status::kMapBadHeight;
+  bool bounded = grid.height_error_m >= 0.0 && grid.height_error_m <= kMaxHeight_m;
+  for (i = 0; grid.cell_error_m != nullptr && i < cells; ++i) {
+    bounded &=
+        grid.cell_error_m[i] >= 0.0f && grid.cell_error_m[i] <= static_cast<float>(kMaxHeight_m);
+  }
+  return bounded ? Status::kOk : Status::kMapBadError;
 }
 
 bool cell_of(const GridView& grid, double x_m, double y_m, CellIndex* cell) noexcept {
@@ -103,6 +109,28 @@ double height_m(const GridView& grid, double x_m, double y_m) noexcept {
   const double high =
       mix(static_cast<double>(grid.at(x.lo, y.hi)), static_cast<double>(grid.at(x.hi, y.hi)), x.t);
   return mix(low, high, y.t);
+}
+
+double height_error_m(const GridView& grid, double x_m, double y_m, double half_side_m) noexcept {
+  if (grid.cell_error_m == nullptr) return grid.height_error_m;
+  // A cell more on each side: for rounding, and for the corners that bilinear ground reads.
+  const auto first = [&](double origin, double at) {
+    const double cell = (at - half_side_m - origin) / grid.resolution_m - 1.0;
+    return cell > 0.0 ? static_cast<int>(cell) : 0;
+  };
+  const auto beyond = [&](double origin, double at, int n) {
+    const double cell = (at + half_side_m - origin) / grid.resolution_m + 2.0;
+    return cell < static_cast<double>(n) ? static_cast<int>(cell) + 1 : n;
+  };
+  float largest = 0.0f;
+  const int end_x = beyond(grid.origin_x_m, x_m, grid.nx);
+  const int end_y = beyond(grid.origin_y_m, y_m, grid.ny);
+  for (int iy = first(grid.origin_y_m, y_m); iy < end_y; ++iy) {
+    const float* const row = grid.cell_error_m + static_cast<std::ptrdiff_t>(iy) * grid.nx;
+    for (int ix = first(grid.origin_x_m, x_m); ix < end_x; ++ix)
+      largest = row[ix] > largest ? row[ix] : largest;
+  }
+  return grid.height_error_m + static_cast<double>(largest);
 }
 
 }  // namespace mlnav

@@ -47,7 +47,6 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   scratch_ = scratch;
   footprint_ = &footprint;
   trend_ = trend;
-  error_m_ = grid.height_error_m;
   resolution_m_ = grid.resolution_m;
   const double per_m = 1.0 / grid.resolution_m;
   // Feet are in the rectangle, and samples about them as the middle heading and lean place them, give or take what a
@@ -94,6 +93,7 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
   any_unknown_ = false;
   bool high = false;
   float highest = -std::numeric_limits<float>::infinity();
+  float error = 0.0F;
   for (int iy = 0; iy < ny_; ++iy) {
     const bool in_map = cell_y + iy >= 0 && cell_y + iy < grid.ny;
     const std::ptrdiff_t first = in_map ? static_cast<std::ptrdiff_t>(cell_y + iy) * grid.nx : 0;
@@ -114,9 +114,13 @@ Status WheelPatch::fill(const GridView& grid, const WheelFootprint& footprint,
       highest = stored > highest ? stored : highest;
       to[ix] = stored;
     }
+    if (!in_map || grid.cell_error_m == nullptr) continue;
+    for (int ix = larger(0, -cell_x); ix < smaller(nx_, grid.nx - cell_x); ++ix)
+      error = larger(error, grid.cell_error_m[first + cell_x + ix]);
   }
   if (high) return Status::kConfigBad;
   highest_ = highest;
+  error_m_ = grid.height_error_m + static_cast<double>(error);
   steepest_ = 0.0F;
 
   // Extremes of the slopes over blocks, along x first, then along y, in arrays that compilers vectorize. Slopes by

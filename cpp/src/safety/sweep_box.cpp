@@ -23,6 +23,8 @@ constexpr double kSmallest_m = 0.005;  // half a side of the smallest parts
 constexpr int kReliefSplits = 9;
 constexpr double kReachAhead = 1.25;  // ground and samples are prepared for boxes so much larger
 constexpr double kUnknownResidual = 1e9;
+constexpr double kNear_m =
+    1.5;  // wheels are about so far off: the map's error there is a first guess
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 
@@ -801,7 +803,8 @@ unsigned SweepProver::pan_beyond(SweepBox* out) const noexcept {
     const Clearance clearance = pan_clearance(map_, g, pose, center, widen);
     if (clearance.status != Status::kOk) return reason_of(clearance.status);
     const double moves = (half * along + within + beside) * kWiden + kAbsolute;
-    const double least = clearance.clearance_m - moves - map_.height_error_m;
+    const double error = height_error_m(map_, pose.x_m, pose.y_m, f_most + l_most);
+    const double least = clearance.clearance_m - moves - error;
     out->clearance_m = smaller(least, out->clearance_m);
     if (least < model_->limits.clearance_min_m) return kClearance;
   }
@@ -853,10 +856,11 @@ SweepProver::Result SweepProver::try_box(const SweepBox* before, const double le
 
   double half[kN];
   const double apart = nodes_.travel_m + 1.3 * std::fabs(nodes_.turn) + nodes_.steering_half_rad;
+  const Pose2& middle = nodes_.pose[kNodes / 2];
+  const double error = height_error_m(map_, middle.x_m, middle.y_m, kNear_m);
   for (int i = 0; i < kN; ++i) {
-    half[i] =
-        larger(1.5 * nodes_.off_m[i] + 0.1 * step_m + 0.0125 * apart + 1.2 * map_.height_error_m,
-               least_half_m[i]);
+    half[i] = larger(1.5 * nodes_.off_m[i] + 0.1 * step_m + 0.0125 * apart + 1.2 * error,
+                     least_half_m[i]);
   }
   if (before != nullptr) {  // a box that holds what the one before leaves needs no proof of that
     double left[kN];

@@ -496,7 +496,7 @@ bool VerifiedChecker::check(const Sweep& sweep, Reasons* reasons, CheckWork* wor
   AceReport out;
   if (!sweep_ok(sweep)) {
     out.reasons = kBadPose;
-  } else if (sweep.is_pose() && model_.tracking.none() && map_.height_error_m == 0.0) {
+  } else if (sweep.is_pose() && model_.tracking.none() && map_.exact()) {
     out = check_pose(sweep.begin, false);
   } else {
     out = prove_sweep(sweep);
@@ -514,7 +514,7 @@ AceReport VerifiedChecker::report(const Sweep& sweep) const noexcept {
     out.reasons = kBadPose;
     return out;
   }
-  const bool pose = sweep.is_pose() && model_.tracking.none() && map_.height_error_m == 0.0;
+  const bool pose = sweep.is_pose() && model_.tracking.none() && map_.exact();
   return pose ? check_pose(sweep.begin, true) : prove_sweep(sweep);
 }
 

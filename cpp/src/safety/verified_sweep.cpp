@@ -10,10 +10,9 @@ namespace mlnav {
 using namespace verified;
 
 namespace {
-constexpr int kMaxFirst = 64;           // stretches at first
-constexpr double kJointPerError = 3.0;  // wheel heights that the map's error leaves open
-constexpr int kMaxOpen = 160;           // stretches that wait
-constexpr int kTubeBoxes = 8;           // a tube may take so many times the boxes of a way
+constexpr int kMaxFirst = 64;  // stretches at first
+constexpr int kMaxOpen = 160;  // stretches that wait
+constexpr int kTubeBoxes = 8;  // a tube may take so many times the boxes of a way
 
 // A stretch of the way, and a part of the tube about it, to be proven.
 struct Stretch {
@@ -36,7 +35,6 @@ class SweepCover {
     sweep_ = &sweep;
     out_ = out;
     length_m_ = sweep.length_m(model.geometry);
-    joint_m_ = config.joint_m + kJointPerError * map.height_error_m;
     work_ = CheckWork{};
     begun_ = false;
     open_ = 0;
@@ -59,6 +57,7 @@ class SweepCover {
                    const double into[kN][kN], const double most_m[kN], double half_m[kN],
                    double least[kN]) noexcept;
   bool ends(const Knot& knot) noexcept;
+  double joint_m(const Pose2& pose) const noexcept;
   void include(const SweepBox& box) noexcept;
   bool push(const Stretch& stretch) noexcept {
     if (open_ == kMaxOpen) return false;
@@ -73,7 +72,6 @@ class SweepCover {
   const Sweep* sweep_ = nullptr;
   AceReport* out_ = nullptr;
   double length_m_ = 0.0;
-  double joint_m_ = 0.0;
   CheckWork work_;
   SweepProver prover_;
   SweepBox box_;
@@ -151,7 +149,7 @@ Reasons SweepCover::prove() noexcept {
   double d_up[kN][kN];
   rises(*model_, *sweep_, knots_[0], d_up);
   if (!invert(d_up, before_.y)) return kNotCertified;
-  for (double& m : before_.image_m) m = joint_m_;
+  for (double& m : before_.image_m) m = joint_m(sweep_->pose_at(0.0));
   for (int i = stretches - 1; i >= 0; --i) push({knots_[i], knots_[i + 1], {}, model_->tracking});
   const int most = config_->max_boxes * (model_->tracking.none() ? 1 : kTubeBoxes);
   for (int boxes = 0; open_ > 0; ++boxes) {
@@ -171,6 +169,13 @@ Reasons SweepCover::prove() noexcept {
     if (why != 0) return static_cast<Reasons>(why);
   }
   return 0;
+}
+
+// Wheel heights about the settled ones that sweeps are held to where they meet: it depends on pose and map alone.
+double SweepCover::joint_m(const Pose2& pose) const noexcept {
+  constexpr double kJointPerError = 3.0;  // what the map's error leaves open
+  constexpr double kNear_m = 1.5;
+  return config_->joint_m + kJointPerError * height_error_m(map_, pose.x_m, pose.y_m, kNear_m);
 }
 
 // Halves a stretch along its longest side. kNotCertified: it is too short for that.
@@ -256,7 +261,7 @@ bool SweepCover::ends(const Knot& knot) noexcept {
   double d_up[kN][kN], half_m[kN], least[kN], most[kN];
   rises(*model_, *sweep_, knot, d_up);
   for (int i = 0; i < kN; ++i) half_m[i] = box_.image_m[i];
-  for (double& m : most) m = joint_m_;
+  for (double& m : most) m = joint_m(sweep_->pose_at(1.0));
   return come_within(box_, true, knot, d_up, most, half_m, least);
 }
 

@@ -10,7 +10,7 @@ F64 = NDArray[np.float64]
 
 
 class RollingMap:
-    """Sums and counts of points on a lattice of square cells, in a window of it.
+    """Counts of points on a lattice of square cells, and sums of their values, in a window of it.
 
     Cell (iy, ix) of the lattice, any whole numbers, is centred on the anchor + resolution x
     (ix, iy) and owns the half-open square about that point. The window moves by whole cells, so
@@ -18,14 +18,21 @@ class RollingMap:
     """
 
     def __init__(
-        self, resolution_m: float, anchor_m: tuple[float, float], cells: tuple[int, int]
+        self,
+        resolution_m: float,
+        anchor_m: tuple[float, float],
+        cells: tuple[int, int],
+        values: int = 1,
     ) -> None:
-        """An empty map of `cells` (ny, nx), the first of them (0, 0) of the lattice."""
+        """An empty map of `cells` (ny, nx), the first of them (0, 0) of the lattice.
+
+        Points have so many `values`, the first of them the height.
+        """
         self.resolution_m = resolution_m
         self._anchor_m = anchor_m
         self._first = (0, 0)
-        self._sums: F64 = np.zeros(cells)
-        self._counts: F64 = np.zeros(cells)
+        self.sums: F64 = np.zeros((values, *cells))
+        self.counts: F64 = np.zeros(cells)
 
     @property
     def origin_m(self) -> tuple[float, float]:
@@ -45,25 +52,27 @@ class RollingMap:
         """Put the window's first cell at (iy, ix) of the lattice."""
         shift = [old - new for new, old in zip(first, self._first, strict=True)]
         if any(shift):
-            self._sums = ndimage.shift(self._sums, shift, order=0)
-            self._counts = ndimage.shift(self._counts, shift, order=0)
+            self.sums = ndimage.shift(self.sums, (0, *shift), order=0)
+            self.counts = ndimage.shift(self.counts, shift, order=0)
         self._first = first
 
-    def add(self, x: F64, y: F64, z: F64) -> None:
-        """Add finite points, (n,) each [m]; those beyond the window are ignored."""
-        ny, nx = self._sums.shape
+    def add(self, x: F64, y: F64, *values: F64) -> None:
+        """Add finite points, (n,) each; those beyond the window are ignored."""
+        ny, nx = self.counts.shape
         ix = self._window_index(x, 1)
         iy = self._window_index(y, 0)
         inside = (ix >= 0) & (ix < nx) & (iy >= 0) & (iy < ny)
         cells = (iy * nx + ix)[inside].astype(np.intp)
         shape, size = (ny, nx), ny * nx
-        self._counts += np.bincount(cells, minlength=size).reshape(shape)
-        self._sums += np.bincount(cells, weights=z[inside], minlength=size).reshape(shape)
+        self.counts += np.bincount(cells, minlength=size).reshape(shape)
+        for i, value in enumerate(values):
+            added = np.bincount(cells, weights=value[inside], minlength=size)
+            self.sums[i] += added.reshape(shape)
 
     def heights(self) -> NDArray[np.float32]:
         """Mean height of the points of each cell [m], (ny, nx); NaN where there are none."""
-        mean = np.full(self._sums.shape, np.nan)
-        np.divide(self._sums, self._counts, out=mean, where=self._counts > 0)
+        mean = np.full(self.counts.shape, np.nan)
+        np.divide(self.sums[0], self.counts, out=mean, where=self.counts > 0)
         return mean.astype(np.float32)
 
     def _window_index(self, at: F64, axis: int) -> F64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -57,10 +58,12 @@ class TruthSensor:
         *,
         align_cells: int = 1,
         keep_out: NDArray[np.uint8] | None = None,
+        height_error_m: float = 0.0,
     ) -> None:
         self._terrain = terrain
         self._keep_out = keep_out
         self._align = align_cells
+        self._height_error_m = height_error_m or None
         self._half_cells = max(1, round(half_width_m / terrain.resolution_m))
 
     @classmethod
@@ -73,6 +76,7 @@ class TruthSensor:
             settings.half_width_m,
             align_cells=config.planner.align_cells,
             keep_out=zone_mask(terrain, config.keep_out, config.keep_in),
+            height_error_m=settings.height_error_m,
         )
 
     @property
@@ -83,8 +87,11 @@ class TruthSensor:
         return min(side, ny) * min(side, nx)
 
     def as_built(self) -> dict[str, float]:
-        """Size of the window, in whole cells."""
-        return {"sensor.half_width_m": self._half_cells * self._terrain.resolution_m}
+        """Size of the window, in whole cells, and its error."""
+        return {
+            "sensor.half_width_m": self._half_cells * self._terrain.resolution_m,
+            "sensor.height_error_m": self._height_error_m or 0.0,
+        }
 
     def sense(self, state: RoverState) -> HeightMap:
         """The window about the rover, shifted and turned by its error of localization.
@@ -103,7 +110,7 @@ class TruthSensor:
         dx, dy = x - state.estimated_pose[0], y - state.estimated_pose[1]
         true_x, true_y = state.true_pose[0] + c * dx - s * dy, state.true_pose[1] + s * dx + c * dy
         z = self._terrain.height(true_x, true_y) + state.estimated_z_error_m
-        return HeightMap(z.astype(np.float32), res, frame.origin_m, frame.keep_out)
+        return replace(frame, z=z.astype(np.float32))
 
     def window(self, pose: Pose) -> HeightMap:
         """The window about the cell that a pose is in.
@@ -120,6 +127,7 @@ class TruthSensor:
             res,
             (x + columns.start * res, y + rows.start * res),
             None if self._keep_out is None else self._keep_out[rows, columns],
+            height_error_m=self._height_error_m,
         )
 
     def _range(self, cell: int, cells: int) -> slice:

@@ -55,7 +55,8 @@ class StereoSensor:
         # Wide enough to reach equally far to all sides, wherever the corner lies.
         side = (-(-2 * self._half_cells // self._align) + 1) * self._align
         self._shape = (side, side)
-        self._map = RollingMap(settings.resolution_m, terrain.origin_m, self._shape)
+        # Values: height, and variances of the range along the vertical and along the level.
+        self._map = RollingMap(settings.resolution_m, terrain.origin_m, self._shape, values=3)
         self._fill_cells = int(0.5 * settings.fill_m / settings.resolution_m + 1e-9)
         self._begun = False
 
@@ -104,10 +105,32 @@ class StereoSensor:
                 f" {self._settings.known_start_m:g} adds none: there is no map to plan on"
             )
         guessed = _filled(z, self._fill_cells) if self._fill_cells else None
-        return HeightMap(z, self._settings.resolution_m, self._map.origin_m, guessed=guessed)
+        return HeightMap(
+            z,
+            self._settings.resolution_m,
+            self._map.origin_m,
+            guessed=guessed,
+            height_error_m=self._height_error_m(z),
+        )
 
-    def points(self, state: RoverState) -> tuple[F64, F64, F64]:
-        """Points x, y, z [m], (n,) each, of the views at one stop, in the estimated frame."""
+    def _height_error_m(self, z: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """Bound on the error of each known cell's mean height, from the noise of its ranges."""
+        settings = self._settings
+        if not (settings.error_sigmas or settings.height_error_m):
+            return None
+        # A range moves its point along the ray: up, and along the level, which counts by the slope.
+        slopes = np.hypot(*np.gradient(z.astype(np.float64), settings.resolution_m))
+        slopes[np.isnan(slopes)] = 1.0
+        _, up, level = self._map.sums
+        variance = (up + slopes**2 * level) / np.maximum(self._map.counts, 1.0) ** 2
+        error: F64 = settings.height_error_m + settings.error_sigmas * np.sqrt(variance)
+        return error.astype(np.float32)
+
+    def points(self, state: RoverState) -> tuple[F64, ...]:
+        """Points of the views at one stop, in the estimated frame.
+
+        (n,) each: x, y, z [m], and the variance of the range along the vertical and the level [m2].
+        """
         settings, (x, y, heading) = self._settings, state.true_pose
         heading = wrapped(heading)
         roll, pitch, origin_z = self._posture(state)
@@ -116,7 +139,7 @@ class StereoSensor:
 
         seen, azimuth, elevation = self._looked_at(body, heading)
         if not seen.size:
-            return np.empty(0), np.empty(0), np.empty(0)
+            return (np.empty(0),) * 5
         ranges = _core.cast_view(
             self._grid,
             (x + mast[0], y + mast[1], origin_z + mast[2]),
@@ -128,8 +151,8 @@ class StereoSensor:
         if settings.dropout:
             hit = hit[self._rng.random(len(hit)) >= settings.dropout]
         measured = ranges.ravel()[hit].astype(np.float64)
+        sigma_m = self._range_error_per_m2 * measured**2
         if self._range_error_per_m2:
-            sigma_m = self._range_error_per_m2 * measured**2
             measured += sigma_m * self._rng.standard_normal(len(hit))
 
         # From here on in the estimated frame: all azimuths are turned, and so is the mast.
@@ -141,6 +164,8 @@ class StereoSensor:
             state.estimated_pose[0] + mast[0] + level * np.cos(azimuth + turned)[column],
             state.estimated_pose[1] + mast[1] + level * np.sin(azimuth + turned)[column],
             origin_z + state.estimated_z_error_m + mast[2] + measured * np.sin(elevation)[row],
+            (sigma_m * np.sin(elevation)[row]) ** 2,
+            (sigma_m * np.cos(elevation)[row]) ** 2,
         )
 
     def _looked_at(self, body: F64, heading: float) -> tuple[NDArray[np.bool_], F64, F64]:
@@ -177,8 +202,8 @@ class StereoSensor:
             return 0.0, 0.0, self._terrain.height(state.true_pose[0], state.true_pose[1])
         return roll, pitch, z
 
-    def _known_start(self, state: RoverState) -> tuple[F64, F64, F64]:
-        """Points at the centres of cells that are known from the start."""
+    def _known_start(self, state: RoverState) -> tuple[F64, ...]:
+        """Points, as of `points`, at the centres of cells that are known from the start."""
         res, (x0, y0), (ny, nx) = self._settings.resolution_m, self._map.origin_m, self._shape
         dx = x0 + res * np.arange(nx)[None, :] - state.estimated_pose[0]
         dy = y0 + res * np.arange(ny)[:, None] - state.estimated_pose[1]
@@ -193,6 +218,8 @@ class StereoSensor:
             (state.estimated_pose[0] + dx)[known],
             (state.estimated_pose[1] + dy)[known],
             z[known] + state.estimated_z_error_m,
+            np.zeros(known.sum()),
+            np.zeros(known.sum()),
         )
 
     def _corner(self, cell: int) -> int:

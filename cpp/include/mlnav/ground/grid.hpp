@@ -28,7 +28,8 @@ struct GridView {
   double origin_x_m = 0.0;
   double origin_y_m = 0.0;
   double resolution_m = 0.0;
-  double height_error_m = 0.0;  // no known cell's height is off by more
+  double height_error_m = 0.0;          // no known cell's height is off by more than this,
+  const float* cell_error_m = nullptr;  // (ny, nx), and its own part of it; null: none has one
 
   std::size_t cells() const noexcept {
     return static_cast<std::size_t>(nx) * static_cast<std::size_t>(ny);
@@ -37,6 +38,7 @@ struct GridView {
     return z[static_cast<std::size_t>(iy) * static_cast<std::size_t>(nx) +
              static_cast<std::size_t>(ix)];
   }
+  bool exact() const noexcept { return height_error_m == 0.0 && cell_error_m == nullptr; }
   double center_x_m(int ix) const noexcept { return origin_x_m + resolution_m * ix; }
   double center_y_m(int iy) const noexcept { return origin_y_m + resolution_m * iy; }
   bool contains_cell(int ix, int iy) const noexcept {
@@ -48,7 +50,7 @@ struct GridView {
 Status validate_geometry(const GridView& grid) noexcept;
 
 // validate_geometry and every height: NaN passes, infinities and |z| > kMaxHeight_m do not, and at least one
-// cell must be known. O(cells).
+// cell must be known. Errors are from 0 to kMaxHeight_m. O(cells).
 Status validate(const GridView& grid) noexcept;
 
 // The cell that owns (x, y); false when outside the extent or not finite.
@@ -57,5 +59,8 @@ bool cell_of(const GridView& grid, double x_m, double y_m, CellIndex* cell) noex
 // Bilinear height between cell centres, constant over the outermost half cell. NaN outside the
 // extent, and where a cell with nonzero weight is unknown. Continuous where it is known.
 double height_m(const GridView& grid, double x_m, double y_m) noexcept;
+
+// Largest bound of a cell's height error in a square about (x, y), of its cells in the map.
+double height_error_m(const GridView& grid, double x_m, double y_m, double half_side_m) noexcept;
 
 }  // namespace mlnav
