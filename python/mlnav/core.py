@@ -54,10 +54,7 @@ def as_array(values: Any, masked: Any = np.nan) -> NDArray[Any]:
     """`values` as a plain array; entries hidden by a mask become `masked`.
 
     `np.asarray` would uncover the data under the mask. Integers become floats where NaN is needed.
-    Copies only masked arrays.
-
-    Raises:
-        ValueError: nested lists of different lengths.
+    Copies only masked arrays. Raises ValueError: nested lists of different lengths.
     """
     if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
         values = np.ma.array(values)
@@ -72,10 +69,8 @@ def as_float32(name: str, values: ArrayLike, ndim: int) -> F32:
     """`values` as a C-contiguous native float32 array of `ndim` dimensions, copied if need be.
 
     Masked entries become NaN. Values beyond float32 become infinite and are left to the core, which
-    refuses infinite heights.
-
-    Raises:
-        ArrayError: the rank is wrong, or the type is not a real number type.
+    refuses infinite heights. Raises ArrayError: the rank is wrong, or the type is not a real number
+    type.
     """
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(_real(name, values, ndim), dtype=np.float32)
@@ -96,8 +91,7 @@ def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
 def as_poses(name: str, poses: ArrayLike) -> F64:
     """Poses x, y [m], heading [rad] as (n, 3) float64; a single pose of three numbers is one row.
 
-    Raises:
-        ArrayError: any other shape.
+    Raises ArrayError: any other shape.
     """
     array = as_array(poses)
     if array.shape == (3,):
@@ -112,10 +106,7 @@ def as_mask(name: str, mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.ui
     """`mask` (bool or numbers, nonzero = set) as C-contiguous uint8 of exactly `shape`.
 
     Masked entries and NaN are set: whether ground is forbidden is not known there, and a rover
-    keeps off what may be forbidden.
-
-    Raises:
-        ArrayError: another shape or no number type.
+    keeps off what may be forbidden. Raises ArrayError: another shape or no number type.
     """
     array = as_array(mask, masked=True)
     if array.dtype.kind not in "biuf":
@@ -202,8 +193,7 @@ class HeightMap:
     def grid(self) -> _core.Grid:
         """The core's view of this map.
 
-        Raises:
-            CoreError: the map is empty, all unknown, infinite, or its frame unusable.
+        Raises CoreError: the map is empty, all unknown, infinite, or its frame unusable.
         """
         return _core.Grid(self.z, float(self.resolution_m), *map(float, self.origin_m))
 
@@ -261,8 +251,7 @@ def checker_of_part(
 ) -> _core.Checker:
     """The checker that a part makes; the core makes one in Python anew for each planner and map.
 
-    Raises:
-        PartError: what it makes is no checker.
+    Raises PartError: what it makes is no checker.
     """
     made = make()
     if isinstance(made, _core.Checker):

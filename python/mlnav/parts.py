@@ -100,11 +100,7 @@ class Part:
                 raise PartError(f"{self} needs {library} ({how})")
 
     def make(self, *given: Any) -> Any:
-        """Call its maker.
-
-        Raises:
-            PartError: a library is missing, or a maker from outside fails.
-        """
+        """Call its maker. Raises PartError: a library is missing, or a maker from outside fails."""
         self.require()
         maker = _named(self.maker_at)
         with self.guard():
@@ -158,8 +154,7 @@ class Validated:
     def _call(self, method: str, *given: Any, gives: type | None = None) -> Any:
         """The answer of a method, of type `gives`.
 
-        Raises:
-            PartError: the method fails, or answers something else.
+        Raises PartError: the method fails, or answers something else.
         """
         with self._part.guard():
             answer = getattr(self._made, method)(*given)
@@ -226,11 +221,7 @@ def names_of(kind: str) -> list[str]:
 
 
 def find(kind: str, name: str) -> Part:
-    """The part of a name.
-
-    Raises:
-        PartError: there is none; the nearest name is given.
-    """
+    """The part of a name. Raises PartError: there is none; the nearest name is given."""
     found = [p for p in _BUILT_IN if (p.kind, p.name) == (kind, name)]
     found += [_outside(kind, name, *ref) for ref in _entry_points().get((kind, name), ())]
     if len(found) > 1:

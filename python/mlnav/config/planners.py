@@ -63,8 +63,7 @@ class Enav(EnavConfig, Planner):
     ) -> _core.EnavConfig:
         """The core's struct, with room for maps of the given sizes (the core's default if 0).
 
-        Raises:
-            ConfigError: the core refuses a value; the message names its field.
+        Raises ConfigError: the core refuses a value; the message names its field.
         """
         from mlnav import _core
 

@@ -387,8 +387,7 @@ def make_data(
 ) -> dict[str, Any]:
     """Make the missing terrains of a data set, and its manifest.
 
-    Raises:
-        DataError: the folder holds a data set of other settings.
+    Raises DataError: the folder holds a data set of other settings.
     """
     folder.mkdir(parents=True, exist_ok=True)
     manifest_path = folder / "manifest.json"
@@ -444,11 +443,7 @@ def _counts(folder: Path, spec: DataSpec) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a data set.
-
-    Raises:
-        DataError: there is none, or it is damaged.
-    """
+    """The manifest of a data set. Raises DataError: there is none, or it is damaged."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         manifest["digest"], manifest["spec"]["terrains"]
@@ -458,11 +453,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_spec(folder: Path) -> DataSpec:
-    """The settings of a data set.
-
-    Raises:
-        DataError: there is none, or it is damaged.
-    """
+    """The settings of a data set. Raises DataError: there is none, or it is damaged."""
     manifest = read_manifest(folder)
     try:
         spec = DataSpec(**manifest["spec"])
@@ -474,11 +465,7 @@ def read_spec(folder: Path) -> DataSpec:
 
 
 def read_shard(path: Path) -> Windows:
-    """The windows of one shard.
-
-    Raises:
-        DataError: it cannot be read.
-    """
+    """The windows of one shard. Raises DataError: it cannot be read."""
     try:
         # numpy does not close a file that it cannot read.
         with path.open("rb") as file, np.load(file) as arrays:
@@ -490,8 +477,7 @@ def read_shard(path: Path) -> Windows:
 def read_part(folder: Path, part: str, most: int | None = None) -> Windows:
     """All windows of a part, or of its first `most` terrains.
 
-    Raises:
-        DataError: the data set is incomplete, damaged, or larger than the free memory.
+    Raises DataError: the data set is incomplete, damaged, or larger than the free memory.
     """
     spec = read_spec(folder)
     count = spec.terrains[part] if most is None else min(spec.terrains[part], most)

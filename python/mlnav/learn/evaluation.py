@@ -50,8 +50,7 @@ class Network:
     def risk(self, heights: NDArray[np.int16]) -> F32:
         """(cells, cells) stored heights -> (bins, side, side) risk.
 
-        Raises:
-            EvaluationError: the model has another window size.
+        Raises EvaluationError: the model has another window size.
         """
         wanted = self._manifest.input
         if heights.shape != wanted.cells:

@@ -142,8 +142,7 @@ def compare(
 ) -> dict[str, Any]:
     """Differences of torch and ONNX Runtime in values and rankings of paths, for the manifest.
 
-    Raises:
-        ExportError: they differ.
+    Raises ExportError: they differ.
     """
     chosen = np.unique(np.linspace(0, len(windows) - 1, PARITY_WINDOWS).astype(int))
     pairs = [(calibrated.risk(h), shipped.risk(h)) for h in windows.heights[chosen]]

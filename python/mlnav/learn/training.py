@@ -238,8 +238,7 @@ def claim_run(folder: Path, data: Path, terrains: int | None = None) -> None:
 def read_run(folder: Path) -> dict[str, Any] | None:
     """The data of a training from its run.json; None without that file.
 
-    Raises:
-        TrainingError: run.json is damaged.
+    Raises TrainingError: run.json is damaged.
     """
     path = folder / RUN
     if not path.exists():
@@ -253,8 +252,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 def load_trained(folder: Path) -> tuple[TrainingSpec, AceNet, int]:
     """Settings, averaged network in evaluation mode, and number of epochs of a training's folder.
 
-    Raises:
-        TrainingError: there is no checkpoint, or it is damaged.
+    Raises TrainingError: there is no checkpoint, or it is damaged.
     """
     path = folder / CHECKPOINT
     if not path.exists():
@@ -301,9 +299,7 @@ def train(
 
     `folder` gets checkpoint.safetensors after every epoch, and log.jsonl with one record per epoch.
     `progress` is called with these records, and with partial ones within epochs (`step`, `steps`).
-
-    Raises:
-        TrainingError: the checkpoint is damaged or of other settings, or the loss is not finite.
+    Raises TrainingError: the checkpoint is damaged or of other settings, or the loss is not finite.
     """
     torch.set_num_threads(threads)
     folder.mkdir(parents=True, exist_ok=True)

@@ -114,11 +114,7 @@ def model_names() -> list[str]:
 
 
 def read_manifest(folder: Traversable) -> Manifest:
-    """The manifest of a model.
-
-    Raises:
-        ModelError: it is missing or not valid.
-    """
+    """The manifest of a model. Raises ModelError: it is missing or not valid."""
     try:
         return Manifest.model_validate_json(_bytes(folder, MANIFEST))
     except ValidationError as fault:
@@ -128,8 +124,7 @@ def read_manifest(folder: Traversable) -> Manifest:
 def read_model(folder: Traversable) -> Model:
     """A model, its checksum verified.
 
-    Raises:
-        ModelError: as `read_manifest`; or the network is missing, or not that of the manifest.
+    Raises ModelError: as `read_manifest`; or the network is missing, or not that of the manifest.
     """
     manifest, network = read_manifest(folder), _bytes(folder, NETWORK)
     found = hashlib.sha256(network).hexdigest()
@@ -152,10 +147,7 @@ def find_model(model: str, checker: str, limits: str) -> Traversable | None:
     """The folder of a model, or None where there is none.
 
     `model` is 'auto' (the shipped model of checker and limits), the name of a shipped one, or a
-    path.
-
-    Raises:
-        ModelError: 'auto', and a shipped manifest is faulty or two are for this pair.
+    path. Raises ModelError: 'auto', and a shipped manifest is faulty or two are for this pair.
     """
     shipped = model_folder()
     if model == AUTO:
@@ -187,8 +179,8 @@ def configured_model(config: Config) -> Manifest | None:
 def require_model(config: Config) -> None:
     """Make sure that the network of a configuration can be run.
 
-    Raises:
-        ModelError: there is no model for it, the model cannot be used, or onnxruntime is missing.
+    Raises ModelError: there is no model for it, the model cannot be used, or onnxruntime is
+    missing.
     """
     heuristic = config.heuristic
     if not isinstance(heuristic, Network):

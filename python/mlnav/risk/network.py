@@ -126,9 +126,8 @@ class NetworkRisk:
     def __init__(self, settings: Network, config: Config) -> None:
         """Load the model of the settings, checker and limits.
 
-        Raises:
-            ModelError: it exists and cannot be used: no manifest, a faulty one, another checksum,
-                or a network that is not what the manifest says.
+        Raises ModelError: it exists and cannot be used: no manifest, a faulty one, another
+        checksum, or a network that is not what the manifest says.
         """
         checker, limits = config.checker.name, config.limits.name
         self.inferences = 0
@@ -228,8 +227,7 @@ def _first(position_m: float, resolution_m: float, cells: int, align: int) -> in
 def inference_session(model: Model, threads: int) -> Any:
     """An inference session that holds to the manifest; None without onnxruntime.
 
-    Raises:
-        ModelError: the file is no network, or one with another input or output.
+    Raises ModelError: the file is no network, or one with another input or output.
     """
     try:
         import onnxruntime

@@ -80,10 +80,8 @@ class BulletWorld:
     For each motion the wheels are steered, driven by counted turns and braked; between motions time
     stands still. States are measured and judged by the core's rules, on the true map; belly contact
     counts as a lack of clearance. Where a motion ends the run, the last state is the one that ended
-    it. Runs repeat bit for bit, in any process.
-
-    Raises:
-        WorldError: pybullet is missing, or cannot hold the terrain or rover.
+    it. Runs repeat bit for bit, in any process. Raises WorldError: pybullet is missing, or cannot
+    hold the terrain or rover.
     """
 
     def __init__(
@@ -117,11 +115,9 @@ class BulletWorld:
         """Put the rover down, wheels straight, and let it settle: one state, safe or not.
 
         It is dropped with its origin at `origin_z_m`, by default just above where the kinematic
-        world settles it. Where that finds no settled state, its unsafe state is returned.
-
-        Raises:
-            WorldError: outside the map or too near its edge, on unknown ground, or `origin_z_m` is
-                below or more than a few centimetres above the settled height.
+        world settles it. Where that finds no settled state, its unsafe state is returned. Raises
+        WorldError: outside the map or too near its edge, on unknown ground, or `origin_z_m` is
+        below or more than a few centimetres above the settled height.
         """
         self.close()
         self._ground.check_start(pose)
@@ -154,8 +150,7 @@ class BulletWorld:
     def execute(self, pose: Pose, motion: Motion) -> Execution:
         """Drive a committed motion from where the rover stands.
 
-        Raises:
-            WorldError: no rover was placed, or it stands elsewhere.
+        Raises WorldError: no rover was placed, or it stands elsewhere.
         """
         rig = self._rig
         if rig is None:

@@ -204,8 +204,7 @@ class WayExplanation:
 def explain_way(terrain: Terrain, config: Config, pose: Pose, motion: Motion) -> WayExplanation:
     """Ask the configured checker about an arc or a turn, stretch by stretch, and settle along it.
 
-    Raises:
-        SimError: the pose is not on the map, or the motion is none or both.
+    Raises SimError: the pose is not on the map, or the motion is none or both.
     """
     check_cells(terrain, config)
     if not (all(map(math.isfinite, pose)) and terrain.contains(pose[0], pose[1])):

@@ -134,8 +134,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
     """The point, if the map has known ground there.
 
-    Raises:
-        SimError: missing, not finite, off the map, or over unknown ground.
+    Raises SimError: missing, not finite, off the map, or over unknown ground.
     """
     if point is None:
         raise SimError(f"no {label}: the terrain {terrain.name!r} names none, so one must be given")
@@ -158,8 +157,7 @@ def start_pose(
 ) -> Pose:
     """The pose that a run begins at.
 
-    Raises:
-        SimError: as `checked_point`, or the heading is unusable.
+    Raises SimError: as `checked_point`, or the heading is unusable.
     """
     x, y = checked_point("start", start or terrain.start_m, terrain)
     if heading_rad is None:

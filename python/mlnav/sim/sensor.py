@@ -89,8 +89,7 @@ class TruthSensor:
     def sense(self, state: RoverState) -> HeightMap:
         """The window about the rover, shifted and turned by its error of localization.
 
-        Raises:
-            TerrainError: the rover is off the map.
+        Raises TerrainError: the rover is off the map.
         """
         if state.exact:
             return self.window(state.true_pose)
@@ -108,8 +107,7 @@ class TruthSensor:
     def window(self, pose: Pose) -> HeightMap:
         """The window about the cell that a pose is in.
 
-        Raises:
-            TerrainError: the pose is off the map.
+        Raises TerrainError: the pose is off the map.
         """
         iy, ix = self._terrain.cell(pose[0], pose[1])
         ny, nx = self._terrain.shape

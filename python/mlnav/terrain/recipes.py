@@ -261,9 +261,8 @@ class Recipe(_Part):
 def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
     """A recipe from YAML text; ``name`` is used where the text gives none.
 
-    Raises:
-        TerrainError: not YAML, not a mapping, an unknown key (the nearest known one is named), a
-            value of the wrong type or out of range.
+    Raises TerrainError: not YAML, not a mapping, an unknown key (the nearest known one is named), a
+    value of the wrong type or out of range.
     """
     try:
         data = read_yaml(text)
@@ -280,8 +279,7 @@ def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
 def read_recipe(path: str | Path) -> Recipe:
     """A recipe from a YAML file.
 
-    Raises:
-        TerrainError: the file cannot be read, or see ``parse_recipe``.
+    Raises TerrainError: the file cannot be read, or see ``parse_recipe``.
     """
     file = Path(path)
     try:
@@ -449,10 +447,8 @@ def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
     """The campaign class of a slope and a rock abundance.
 
     A 52 m map at 0.1 m; start and goal lie 36 m apart along x, symmetric about the centre. The
-    slope's direction is drawn for each seed, so traverses climb, descend and cross it.
-
-    Raises:
-        TerrainError: slope above 45 deg or cfa above 0.3.
+    slope's direction is drawn for each seed, so traverses climb, descend and cross it. Raises
+    TerrainError: slope above 45 deg or cfa above 0.3.
     """
     try:
         return Recipe(

@@ -130,8 +130,7 @@ class Terrain:
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """(iy, ix) of the cell that owns point (x, y) [m]: ``floor((x - ox)/res + 0.5)``.
 
-        Raises:
-            TerrainError: the point is not on the map.
+        Raises TerrainError: the point is not on the map.
         """
         if not self.contains(x, y):
             raise TerrainError(f"point ({x:g}, {y:g}) is outside the map {self.extent_m}")
@@ -167,10 +166,8 @@ class Terrain:
     def crop(self, x_min: float, x_max: float, y_min: float, y_max: float) -> Terrain:
         """The cells whose centres lie in [x_min, x_max) x [y_min, y_max) [m], in the same frame.
 
-        Bounds are clipped to the map. A suggested start or goal that is cut away is dropped.
-
-        Raises:
-            TerrainError: no cell, or only unknown ground, is left.
+        Bounds are clipped to the map. A suggested start or goal that is cut away is dropped. Raises
+        TerrainError: no cell, or only unknown ground, is left.
         """
         bounds = (x_min, x_max, y_min, y_max)
         if not all(math.isfinite(b) for b in bounds):
@@ -203,8 +200,7 @@ class Terrain:
     def with_heights(self, z: ArrayLike) -> Terrain:
         """The same map with other heights [m] of the same shape.
 
-        Raises:
-            TerrainError: the shape differs or the heights are faulty.
+        Raises TerrainError: the shape differs or the heights are faulty.
         """
         heights = as_array(z)
         if heights.shape != self.shape:
@@ -214,10 +210,8 @@ class Terrain:
     def mask_where(self, layer: str, maximum: float) -> Terrain:
         """The map with heights unknown where ``layers[layer]`` is above ``maximum``, or NaN.
 
-        Meant for quality layers such as ``source_mesh_spacing_m``, where larger is worse.
-
-        Raises:
-            TerrainError: there is no such layer, or nothing known is left.
+        Meant for quality layers such as ``source_mesh_spacing_m``, where larger is worse. Raises
+        TerrainError: there is no such layer, or nothing known is left.
         """
         if layer not in self.layers:
             raise TerrainError(f"no layer {layer!r}; the map has {sorted(self.layers)}")
