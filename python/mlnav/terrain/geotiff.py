@@ -253,7 +253,7 @@ def _read(
         origin_m,
         datum,
         saved.name if saved else "",
-        layers=bands,
+        layers={k: v.astype(np.float32) for k, v in bands.items()},
         attribution=_attribution(source.tags()),
     )
     return terrain.with_ends(saved.start_m, saved.goal_m) if saved else terrain
