@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, reduce
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -275,7 +275,10 @@ def _outside(kind: str, name: str, at: str, version: str | None = None) -> Part:
 def _named(at: str) -> Any:
     """What `module:attribute` names; None: the module has no such attribute."""
     where, _, path = at.rpartition(":")
-    return reduce(lambda value, name: getattr(value, name, None), path.split("."), _module(where))
+    found: Any = _module(where)
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
 
 
 def _module(where: str) -> ModuleType:

@@ -104,17 +104,15 @@ def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
     return HeightMap(mean.astype(np.float32), res * blocks, (x, y))
 
 
-def network_input(z: F32) -> F32 | None:
-    """The network's input (1, 2, ny, nx) of (ny, nx) heights, NaN unknown; None: all unknown.
+def network_input(z: F32) -> F32:
+    """The network's input (1, 2, ny, nx) of (ny, nx) heights, NaN unknown.
 
     Channels: height above the mean of the known ones, 0 where unknown; and 1 where known. Computed
     in float64, since maps may lie at any altitude.
     """
     known = np.isfinite(z)
-    if not known.any():
-        return None
     wide = z.astype(np.float64)
-    datum = wide[known].mean()
+    datum = wide[known].mean() if known.any() else 0.0
     return np.stack([np.where(known, wide - datum, 0.0), known])[np.newaxis].astype(np.float32)
 
 
@@ -190,12 +188,12 @@ class NetworkRisk:
     def _inferred(self, window: Window) -> F32:
         assert self._manifest is not None
         inputs, output = self._manifest.input, self._manifest.output
-        ground = network_input(window.z)
-        if ground is None:
+        if not np.isfinite(window.z).any():
             raise _NoInference("nothing is known around the rover")
         self.inferences += 1
         try:
-            (result,) = self._session.run([output.name], {inputs.name: ground})
+            fed = {inputs.name: network_input(window.z)}
+            (result,) = self._session.run([output.name], fed)
         except Exception as fault:  # of any type: the rover plans on
             raise _NoInference(f"inference failed ({_short(fault)})") from fault
         shape = (1, output.bins, *output.cells)
