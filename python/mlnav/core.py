@@ -23,20 +23,9 @@ if TYPE_CHECKING:
     from mlnav.terrain import Terrain
 
 __all__ = [
-    "WHEELS",
-    "ArrayError",
-    "CoreError",
-    "HeightMap",
-    "as_array",
-    "as_float32",
-    "as_float64",
-    "as_mask",
-    "as_poses",
-    "checker_of_part",
-    "frozen_copy",
-    "grid_of",
-    "reason_names",
-]
+    "WHEELS", "ArrayError", "CoreError", "HeightMap", "as_array", "as_float32", "as_float64",
+    "as_mask", "as_poses", "checker_of_part", "frozen_copy", "grid_of", "reason_names",
+]  # fmt: skip
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]

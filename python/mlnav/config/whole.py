@@ -22,13 +22,7 @@ from mlnav.config.section import ConfigError, PartSection, Section, numbers_of, 
 from mlnav.config.sensors import Sensor, TruthSensor
 from mlnav.config.traverse import Polygon, Traverse
 from mlnav.config.worlds import Kinematic, World
-from mlnav.config.yaml import (
-    format_validation_error,
-    parse_yaml,
-    put_value,
-    set_value,
-    write_yaml,
-)
+from mlnav.config.yaml import format_validation_error, parse_yaml, put_value, set_value, write_yaml
 
 if TYPE_CHECKING:
     from mlnav import _core
