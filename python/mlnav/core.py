@@ -1,14 +1,12 @@
-"""Array-likes for the compiled core.
+"""Array-likes for the compiled core, which takes C-contiguous arrays of one exact type only.
 
-`mlnav._core` takes only C-contiguous arrays of one exact type. This module converts what callers
-have (float64, big-endian, strided, Fortran, read-only, integer, masked), never changes the caller's
-array, and refuses by name what cannot be converted without loss of meaning.
+The caller's array is never changed; what would lose its meaning is refused by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +38,8 @@ class ArrayError(ValueError):
 
 
 def as_array(values: Any, masked: Any = np.nan) -> NDArray[Any]:
-    """`values` as a plain array; entries hidden by a mask become `masked`.
+    """`values` as a plain array; entries hidden by a mask become `masked`, integers then floats.
 
-    `np.asarray` would uncover the data under the mask. Integers become floats where NaN is needed.
     Copies only masked arrays. Raises ValueError: nested lists of different lengths.
     """
     if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
@@ -91,7 +88,7 @@ def as_poses(name: str, poses: ArrayLike) -> F64:
     return rows
 
 
-def as_mask(name: str, mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
+def as_mask(name: str, mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """`mask` (bool or numbers, nonzero = set) as C-contiguous uint8 of exactly `shape`.
 
     Masked entries and NaN are set: whether ground is forbidden is not known there, and a rover
@@ -140,7 +137,7 @@ class HeightMap:
         z = frozen_copy(as_float32("z", self.z, 2))
         object.__setattr__(self, "z", z)
         if self.keep_out is not None:
-            mask = as_mask("keep_out", self.keep_out, (z.shape[0], z.shape[1]))
+            mask = as_mask("keep_out", self.keep_out, z.shape)
             object.__setattr__(self, "keep_out", frozen_copy(mask))
         if self.guessed is not None:
             guessed = frozen_copy(as_float32("guessed", self.guessed, 2))
@@ -151,8 +148,7 @@ class HeightMap:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor: read-only in another process too, with a grid of its own.
-        fields = (self.z, self.resolution_m, self.origin_m, self.keep_out, self.guessed)
-        return type(self), fields
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
     @classmethod
     def of(cls, terrain: Terrain, keep_out: NDArray[np.uint8] | None = None) -> HeightMap:
@@ -177,6 +173,16 @@ class HeightMap:
         """(x_min, x_max, y_min, y_max) [m], half a cell beyond the outer centres."""
         (ny, nx), (x, y), res = self.shape, self.origin_m, self.resolution_m
         return (x - res / 2, x + (nx - 0.5) * res, y - res / 2, y + (ny - 0.5) * res)
+
+    def part(self, rows: slice, columns: slice) -> HeightMap:
+        """The cells of some rows and columns, without guesses."""
+        (x, y), res = self.origin_m, self.resolution_m
+        return HeightMap(
+            self.z[rows, columns],
+            res,
+            (x + columns.start * res, y + rows.start * res),
+            None if self.keep_out is None else self.keep_out[rows, columns],
+        )
 
     @cached_property
     def grid(self) -> _core.Grid:
@@ -221,16 +227,11 @@ class _ValidatedChecker(Validated):
         found = np.asarray(self._call("reasons", poses))
         again = found if self._asked else np.asarray(self._call("reasons", poses))
         self._asked = True
-        bits, expect = len(_core.REASONS), self._part.expect
-        expect(
-            found.shape == (len(poses),) and found.dtype.kind in "iu",
-            f"reasons() must give {len(poses)} whole numbers, one a pose;"
-            f" got {found.dtype} of shape {found.shape}",
-        )
-        expect(
-            bool(((found >= 0) & (found < 1 << bits)).all()),
-            "reasons() must give bits of _core.REASONS, 0 for a safe pose",
-        )
+        expect, got = self._part.expect, f"got {found.dtype} of shape {found.shape}"
+        one_a_pose = found.shape == (len(poses),) and found.dtype.kind in "iu"
+        expect(one_a_pose, f"reasons() must give {len(poses)} whole numbers, one a pose; {got}")
+        bits = bool(((found >= 0) & (found < 1 << len(_core.REASONS))).all())
+        expect(bits, "reasons() must give bits of _core.REASONS, 0 for a safe pose")
         expect(np.array_equal(found, again), "reasons() gives two answers about the same poses")
         return found
 
