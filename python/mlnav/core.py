@@ -1,8 +1,6 @@
-"""Array-likes for the compiled core.
+"""Array-likes for the compiled core, which takes C-contiguous arrays of one exact type only.
 
-`mlnav._core` takes only C-contiguous arrays of one exact type. This module converts what callers
-have (float64, big-endian, strided, Fortran, read-only, integer, masked), never changes the caller's
-array, and refuses by name what cannot be converted without loss of meaning.
+The caller's array is never changed; what would lose its meaning is refused by name.
 """
 
 from __future__ import annotations
@@ -23,20 +21,9 @@ if TYPE_CHECKING:
     from mlnav.terrain import Terrain
 
 __all__ = [
-    "WHEELS",
-    "ArrayError",
-    "CoreError",
-    "HeightMap",
-    "as_array",
-    "as_float32",
-    "as_float64",
-    "as_mask",
-    "as_poses",
-    "checker_of_part",
-    "frozen_copy",
-    "grid_of",
-    "reason_names",
-]
+    "WHEELS", "ArrayError", "CoreError", "HeightMap", "as_array", "as_float32", "as_float64",
+    "as_mask", "as_poses", "checker_of_part", "frozen_copy", "grid_of", "reason_names",
+]  # fmt: skip
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -51,13 +38,9 @@ class ArrayError(ValueError):
 
 
 def as_array(values: Any, masked: Any = np.nan) -> NDArray[Any]:
-    """`values` as a plain array; entries hidden by a mask become `masked`.
+    """`values` as a plain array; entries hidden by a mask become `masked`, integers then floats.
 
-    `np.asarray` would uncover the data under the mask. Integers become floats where NaN is needed.
-    Copies only masked arrays.
-
-    Raises:
-        ValueError: nested lists of different lengths.
+    Copies only masked arrays. Raises ValueError: nested lists of different lengths.
     """
     if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
         values = np.ma.array(values)
@@ -72,10 +55,8 @@ def as_float32(name: str, values: ArrayLike, ndim: int) -> F32:
     """`values` as a C-contiguous native float32 array of `ndim` dimensions, copied if need be.
 
     Masked entries become NaN. Values beyond float32 become infinite and are left to the core, which
-    refuses infinite heights.
-
-    Raises:
-        ArrayError: the rank is wrong, or the type is not a real number type.
+    refuses infinite heights. Raises ArrayError: the rank is wrong, or the type is not a real number
+    type.
     """
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(_real(name, values, ndim), dtype=np.float32)
@@ -96,8 +77,7 @@ def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
 def as_poses(name: str, poses: ArrayLike) -> F64:
     """Poses x, y [m], heading [rad] as (n, 3) float64; a single pose of three numbers is one row.
 
-    Raises:
-        ArrayError: any other shape.
+    Raises ArrayError: any other shape.
     """
     array = as_array(poses)
     if array.shape == (3,):
@@ -108,14 +88,11 @@ def as_poses(name: str, poses: ArrayLike) -> F64:
     return rows
 
 
-def as_mask(name: str, mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
+def as_mask(name: str, mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """`mask` (bool or numbers, nonzero = set) as C-contiguous uint8 of exactly `shape`.
 
     Masked entries and NaN are set: whether ground is forbidden is not known there, and a rover
-    keeps off what may be forbidden.
-
-    Raises:
-        ArrayError: another shape or no number type.
+    keeps off what may be forbidden. Raises ArrayError: another shape or no number type.
     """
     array = as_array(mask, masked=True)
     if array.dtype.kind not in "biuf":
@@ -163,7 +140,7 @@ class HeightMap:
         z = frozen_copy(as_float32("z", self.z, 2))
         object.__setattr__(self, "z", z)
         if self.keep_out is not None:
-            mask = as_mask("keep_out", self.keep_out, (z.shape[0], z.shape[1]))
+            mask = as_mask("keep_out", self.keep_out, z.shape)
             object.__setattr__(self, "keep_out", frozen_copy(mask))
         if self.guessed is not None:
             guessed = frozen_copy(as_float32("guessed", self.guessed, 2))
@@ -206,15 +183,27 @@ class HeightMap:
         (ny, nx), (x, y), res = self.shape, self.origin_m, self.resolution_m
         return (x - res / 2, x + (nx - 0.5) * res, y - res / 2, y + (ny - 0.5) * res)
 
+    def part(self, rows: slice, columns: slice) -> HeightMap:
+        """The cells of some rows and columns, without guesses."""
+        (x, y), res = self.origin_m, self.resolution_m
+        return HeightMap(
+            self.z[rows, columns],
+            res,
+            (x + columns.start * res, y + rows.start * res),
+            None if self.keep_out is None else self.keep_out[rows, columns],
+            height_error_m=None
+            if self.height_error_m is None
+            else np.asarray(self.height_error_m)[rows, columns],
+        )
+
     @cached_property
     def grid(self) -> _core.Grid:
         """The core's view of this map.
 
-        Raises:
-            CoreError: the map is empty, all unknown, infinite, or its frame unusable.
+        Raises CoreError: the map is empty, all unknown, infinite, or its frame unusable.
         """
         x, y = map(float, self.origin_m)
-        error = None if self.height_error_m is None else as_float32("", self.height_error_m, 2)
+        error = None if self.height_error_m is None else np.asarray(self.height_error_m)
         return _core.Grid(self.z, float(self.resolution_m), x, y, error)
 
 
@@ -252,16 +241,11 @@ class _ValidatedChecker(Validated):
         found = np.asarray(self._call("reasons", poses))
         again = found if self._asked else np.asarray(self._call("reasons", poses))
         self._asked = True
-        bits, expect = len(_core.REASONS), self._part.expect
-        expect(
-            found.shape == (len(poses),) and found.dtype.kind in "iu",
-            f"reasons() must give {len(poses)} whole numbers, one a pose;"
-            f" got {found.dtype} of shape {found.shape}",
-        )
-        expect(
-            bool(((found >= 0) & (found < 1 << bits)).all()),
-            "reasons() must give bits of _core.REASONS, 0 for a safe pose",
-        )
+        expect, got = self._part.expect, f"got {found.dtype} of shape {found.shape}"
+        one_a_pose = found.shape == (len(poses),) and found.dtype.kind in "iu"
+        expect(one_a_pose, f"reasons() must give {len(poses)} whole numbers, one a pose; {got}")
+        bits = bool(((found >= 0) & (found < 1 << len(_core.REASONS))).all())
+        expect(bits, "reasons() must give bits of _core.REASONS, 0 for a safe pose")
         expect(np.array_equal(found, again), "reasons() gives two answers about the same poses")
         return found
 
@@ -271,8 +255,7 @@ def checker_of_part(
 ) -> _core.Checker:
     """The checker that a part makes; the core makes one in Python anew for each planner and map.
 
-    Raises:
-        PartError: what it makes is no checker.
+    Raises PartError: what it makes is no checker.
     """
     made = make()
     if isinstance(made, _core.Checker):

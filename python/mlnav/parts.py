@@ -1,31 +1,7 @@
 """Parts by name: planners, checkers, heuristics, worlds, sensors, localizations, terrain sources.
 
-A part is a section of the configuration (its model), a maker and the libraries it needs. Three
-kinds of names find one:
-
-- `sobel`: a part of this package, or one that an installed package declares by an entry point of
-  the group `mlnav.parts`, `heuristic.mine = "package.module:Mine"`.
-- `package.module:Mine`: a class of an installed module.
-- `folder/file.py:Mine`: a class of a file, relative to the configuration file or else the working
-  directory.
-
-A part from outside is a class. It may have `Settings`, a model derived from the section of its kind
-(`mlnav.config.Predictor` for heuristics, else `Checker`, `Planner`, `World`, `Sensor` or
-`Localization`), and `needs`, libraries and how to install them: `{"torch": "extra 'train'"}`.
-It is called as follows:
-
-| kind           | called with                                               | gives              |
-|----------------|-----------------------------------------------------------|--------------------|
-| `checker`      | settings, rover model, most cells of a map                | a checker, below   |
-| `planner`      | settings, config, checker, most cells of map, of risk map | `nav.Planner`      |
-| `heuristic`    | settings, config                                          | `risk.Heuristic`   |
-| `world`        | settings, config, terrain                                 | `sim.World`        |
-| `sensor`       | settings, config, terrain, random generator               | `sim.Sensor`       |
-| `localization` | settings, config, random generator                        | `sim.Localization` |
-| `terrain`      | nothing                                                   | `terrain.Source`   |
-
-A checker is a `_core.Checker`, or an object with `set_map(grid)` and `reasons(poses)` for
-`_core.Checker.of_python`. Parts from outside are validated while they are used.
+A part is a section of the configuration (its model), a maker and the libraries it needs. What names
+mean and what classes from outside are called with is in `docs/parts.md`.
 """
 
 from __future__ import annotations
@@ -40,7 +16,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -100,11 +76,7 @@ class Part:
                 raise PartError(f"{self} needs {library} ({how})")
 
     def make(self, *given: Any) -> Any:
-        """Call its maker.
-
-        Raises:
-            PartError: a library is missing, or a maker from outside fails.
-        """
+        """Call its maker. Raises PartError: a library is missing, or a maker from outside fails."""
         self.require()
         maker = _named(self.maker_at)
         with self.guard():
@@ -133,9 +105,9 @@ class Part:
     @property
     def origin(self) -> dict[str, str]:
         """Name, module and sha256 of its file; the version where a distribution declares it."""
-        module = self.module
-        found = {"name": self.name, "module": module.__name__, "sha256": _sha256(module)}
-        return found if self.version is None else {**found, "version": self.version}
+        version = {} if self.version is None else {"version": self.version}
+        name, module = self.name, self.module
+        return {"name": name, "module": module.__name__, "sha256": _sha256(module), **version}
 
 
 class Validated:
@@ -158,8 +130,7 @@ class Validated:
     def _call(self, method: str, *given: Any, gives: type | None = None) -> Any:
         """The answer of a method, of type `gives`.
 
-        Raises:
-            PartError: the method fails, or answers something else.
+        Raises PartError: the method fails, or answers something else.
         """
         with self._part.guard():
             answer = getattr(self._made, method)(*given)
@@ -187,12 +158,12 @@ KINDS = tuple(_BASES)
 SECTIONS = tuple(kind for kind, base in _BASES.items() if base)
 """Kinds that a configuration has a section of."""
 
+_CHECKER = "mlnav.config.checkers:build"
 _BUILT_IN = (
-    Part("checker", "verified", "mlnav.config:Verified", "mlnav.config:Verified.build"),
-    Part("checker", "fixed_box", "mlnav.config:FixedBox", "mlnav.config:FixedBox.build"),
-    Part("checker", "probabilistic", "mlnav.config:Probabilistic",
-         "mlnav.config:Probabilistic.build"),
-    Part("checker", "settle", "mlnav.config:Settle", "mlnav.config:Settle.build"),
+    Part("checker", "verified", "mlnav.config:Verified", _CHECKER),
+    Part("checker", "fixed_box", "mlnav.config:FixedBox", _CHECKER),
+    Part("checker", "probabilistic", "mlnav.config:Probabilistic", _CHECKER),
+    Part("checker", "settle", "mlnav.config:Settle", _CHECKER),
     Part("planner", "enav", "mlnav.config:Enav", "mlnav.nav.enav:EnavPlanner"),
     Part("heuristic", "none", "mlnav.config:NoHeuristic", "mlnav.risk.heuristics:NoRisk"),
     Part("heuristic", "failures", "mlnav.config:Failures", "mlnav.risk.heuristics:FailureRisk"),
@@ -220,17 +191,12 @@ _BUILT_IN = (
 
 def names_of(kind: str) -> list[str]:
     """Names of the parts of a kind: those of this package, then those of entry points."""
-    return [p.name for p in _BUILT_IN if p.kind == kind] + sorted(
-        name for its_kind, name in _entry_points() if its_kind == kind
-    )
+    declared = sorted(name for its_kind, name in _entry_points() if its_kind == kind)
+    return [p.name for p in _BUILT_IN if p.kind == kind] + declared
 
 
 def find(kind: str, name: str) -> Part:
-    """The part of a name.
-
-    Raises:
-        PartError: there is none; the nearest name is given.
-    """
+    """The part of a name. Raises PartError: there is none; the nearest name is given."""
     found = [p for p in _BUILT_IN if (p.kind, p.name) == (kind, name)]
     found += [_outside(kind, name, *ref) for ref in _entry_points().get((kind, name), ())]
     if len(found) > 1:
@@ -293,30 +259,26 @@ def _entry_points() -> dict[tuple[str, str], list[tuple[str, str]]]:
 
 
 def _outside(kind: str, name: str, at: str, version: str | None = None) -> Part:
-    where, _, attribute = at.rpartition(":")
     part = Part(kind, name, "", at, {}, version, outside=True)
     with part.guard():
-        module = _module(where)
-    made_by = _attribute(module, attribute)
+        module = part.module
+    made_by, (where, _, attribute) = _named(at), at.rpartition(":")
     if not callable(made_by):
         near = [k for k, v in vars(module).items() if isinstance(v, type) and k[0] != "_"]
         raise PartError(f"{part}: {where} has no class {attribute!r}{suggestion(attribute, near)}")
     model_at = f"{at}.Settings" if hasattr(made_by, "Settings") else _BASES[kind]
     if model_at and not issubclass(_named(model_at), _named(_BASES[kind])):
         raise PartError(f"{part}: its Settings must derive from {_BASES[kind].replace(':', '.')}")
-    return Part(kind, name, model_at, at, getattr(made_by, "needs", {}), version, outside=True)
+    return replace(part, model_at=model_at, needs=getattr(made_by, "needs", {}))
 
 
 def _named(at: str) -> Any:
-    where, _, attribute = at.rpartition(":")
-    return _attribute(_module(where), attribute)
-
-
-def _attribute(module: ModuleType, path: str) -> Any:
-    value: Any = module
+    """What `module:attribute` names; None: the module has no such attribute."""
+    where, _, path = at.rpartition(":")
+    found: Any = _module(where)
     for name in path.split("."):
-        value = getattr(value, name, None)
-    return value
+        found = getattr(found, name, None)
+    return found
 
 
 def _module(where: str) -> ModuleType:
@@ -355,13 +317,9 @@ def _loaded(path: str) -> ModuleType:
 
 def of_file(model: type[Any]) -> str | None:
     """Digest of the file that a model was loaded from; None: its module is installed."""
-    module = sys.modules.get(model.__module__)
-    return None if module is None else vars(module).get("__mlnav_sha256__")
+    return getattr(sys.modules.get(model.__module__), "__mlnav_sha256__", None)
 
 
 def _sha256(module: ModuleType) -> str:
-    loaded = vars(module).get("__mlnav_sha256__")
-    if loaded is None:
-        path = getattr(module, "__file__", None)
-        loaded = hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
-    return str(loaded)
+    path, loaded = getattr(module, "__file__", None), getattr(module, "__mlnav_sha256__", None)
+    return loaded or (hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else "")

@@ -160,18 +160,6 @@ def test_masked_points_are_nowhere() -> None:
     np.testing.assert_array_equal(terrain.height(x, y), [1.0, np.nan])
 
 
-def test_mask_where_uses_a_layer() -> None:
-    quality = np.tile(np.arange(9.0), (5, 1))
-    quality[0, 0] = np.nan
-    terrain = asymmetric(layers={"spacing": quality})
-    masked = terrain.mask_where("spacing", 3.0)
-    np.testing.assert_array_equal(np.isnan(masked.z), ~(quality <= 3.0))
-    with pytest.raises(TerrainError, match=r"no layer 'spcing'.*spacing"):
-        terrain.mask_where("spcing", 3.0)
-    with pytest.raises(TerrainError, match="every height is unknown"):
-        terrain.mask_where("spacing", -1.0)
-
-
 def test_with_heights_refuses_another_shape() -> None:
     with pytest.raises(TerrainError, match=r"\(9, 5\)"):
         asymmetric().with_heights(asymmetric().z.T)

@@ -58,7 +58,7 @@ def test_core_of_a_curiosity_map(name: str) -> None:
     assert core.height(3.21, -4.56) == pytest.approx(whole.height(3.21, -4.56), abs=1e-6)
 
     # Band 2 tells the core, meshed at about 0.2 m, from the coarse ground around it.
-    fine = np.isfinite(whole.mask_where("source_mesh_spacing_m", 0.3).z)
+    fine = whole.layers["source_mesh_spacing_m"] <= 0.3
     inside = np.zeros(whole.shape, bool)
     inside[480:800, 480:800] = True
     assert fine[inside].mean() > 0.95

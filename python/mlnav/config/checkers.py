@@ -22,23 +22,11 @@ class Verified(VerifiedConfig, Checker):
 
     name: Literal["verified"] = "verified"
 
-    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
-        """The checker; it still needs a map."""
-        from mlnav import _core
-
-        return _core.Checker.verified(model, filled(_core.VerifiedConfig(), self))
-
 
 class FixedBox(FixedBoxConfig, Checker):
     """The ENav-like checker: wheel boxes of fixed size about nominal positions."""
 
     name: Literal["fixed_box"] = "fixed_box"
-
-    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
-        """The checker; it still needs a map."""
-        from mlnav import _core
-
-        return _core.Checker.fixed_box(model, filled(_core.FixedBoxConfig(), self), max_map_cells)
 
 
 class Probabilistic(ProbabilisticConfig, FixedBoxConfig, Checker):
@@ -46,22 +34,23 @@ class Probabilistic(ProbabilisticConfig, FixedBoxConfig, Checker):
 
     name: Literal["probabilistic"] = "probabilistic"
 
-    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
-        """The checker; it still needs a map."""
-        from mlnav import _core
-
-        boxes = filled(_core.FixedBoxConfig(), self)
-        config = filled(_core.ProbabilisticConfig(), self)
-        return _core.Checker.probabilistic(model, boxes, config, max_map_cells)
-
 
 class Settle(Checker):
     """The reference checker: settles the rover and judges the state, without bounds."""
 
     name: Literal["settle"] = "settle"
 
-    def build(self, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
-        """The checker; it still needs a map."""
-        from mlnav import _core
 
+def build(settings: Checker, model: _core.RoverModel, max_map_cells: int) -> _core.Checker:
+    """The core's checker of these settings; it still needs a map."""
+    from mlnav import _core
+
+    if isinstance(settings, Verified):
+        return _core.Checker.verified(model, filled(_core.VerifiedConfig(), settings))
+    if isinstance(settings, Settle):
         return _core.Checker.settle(model)
+    boxes = filled(_core.FixedBoxConfig(), settings)
+    if isinstance(settings, FixedBox):
+        return _core.Checker.fixed_box(model, boxes, max_map_cells)
+    shares = filled(_core.ProbabilisticConfig(), settings)
+    return _core.Checker.probabilistic(model, boxes, shares, max_map_cells)

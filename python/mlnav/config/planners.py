@@ -56,15 +56,11 @@ class Enav(EnavConfig, Planner):
         return 2.0 * self.tree.arc_length_m
 
     def to_core(
-        self,
-        heuristic: Heuristic | None = None,
-        max_map_cells: int = 0,
-        max_risk_cells: int = 0,
+        self, heuristic: Heuristic | None = None, map_cells: int = 0, risk_cells: int = 0
     ) -> _core.EnavConfig:
         """The core's struct, with room for maps of the given sizes (the core's default if 0).
 
-        Raises:
-            ConfigError: the core refuses a value; the message names its field.
+        Raises ConfigError: the core refuses a value; the message names its field.
         """
         from mlnav import _core
 
@@ -72,10 +68,8 @@ class Enav(EnavConfig, Planner):
         if heuristic is not None:
             filled(config.risk, heuristic)
             filled(config.risk_policy, heuristic)
-        if max_map_cells:
-            config.max_map_cells = max_map_cells
-        if max_risk_cells:
-            config.max_risk_cells = max_risk_cells
+        config.max_map_cells = map_cells or config.max_map_cells
+        config.max_risk_cells = risk_cells or config.max_risk_cells
         try:
             config.validate()
         except _core.CoreError as fault:

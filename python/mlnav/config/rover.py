@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import model_serializer
 
 from mlnav.config.core_fields import RoverGeometry, SafetyLimits, Tube
-from mlnav.config.section import filled, from_preset
-
-if TYPE_CHECKING:
-    from mlnav import _core
+from mlnav.config.section import from_preset
 
 
 class Rover(RoverGeometry):
@@ -18,12 +15,6 @@ class Rover(RoverGeometry):
 
     Frame: x forward, y left, z up, origin midway between the middle wheels' contact points.
     """
-
-    def to_core(self) -> _core.RoverGeometry:
-        """The core's struct."""
-        from mlnav import _core
-
-        return filled(_core.RoverGeometry(), self)
 
 
 class Limits(SafetyLimits):
@@ -41,27 +32,13 @@ class Limits(SafetyLimits):
     @property
     def name(self) -> str:
         """Name of the set these are, or 'custom'."""
-        mine = {k: getattr(self, k) for k in type(self).model_fields}
+        mine = dict(self)
         return next((name for name, preset in self.presets.items() if preset == mine), "custom")
 
     @model_serializer
     def _as_written(self) -> str | dict[str, float | None]:
-        if self.name != "custom":
-            return self.name
-        return {k: getattr(self, k) for k in type(self).model_fields}
-
-    def to_core(self) -> _core.SafetyLimits:
-        """The core's struct."""
-        from mlnav import _core
-
-        return filled(_core.SafetyLimits(), self)
+        return dict(self) if self.name == "custom" else self.name
 
 
 class Tracking(Tube):
     """How far the rover may be from its path, to either side: what `verified` allows for."""
-
-    def to_core(self) -> _core.Tube:
-        """The core's struct."""
-        from mlnav import _core
-
-        return filled(_core.Tube(), self)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, SupportsIndex, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -52,11 +53,10 @@ class Section(BaseModel):
     def _prepared(cls, data: Any) -> Any:
         data = cls.expanded(data)
         if isinstance(data, Mapping):
-            for key in data:
-                if key not in cls.model_fields:
-                    hint = suggestion(str(key), cls.model_fields)
-                    raise refusal(f"unknown key '{key}'{hint}")
-            flag = flag_for_number({k: f.annotation for k, f in cls.model_fields.items()}, data)
+            fields = cls.model_fields
+            for key in filter(lambda key: key not in fields, data):
+                raise refusal(f"unknown key '{key}'{suggestion(str(key), fields)}")
+            flag = flag_for_number({k: f.annotation for k, f in fields.items()}, data)
             if flag is not None:
                 raise refusal(f"{flag} is a number, not true or false")
         return data
@@ -65,6 +65,13 @@ class Section(BaseModel):
     def expanded(cls, data: Any) -> Any:
         """Data with short forms written out; sections that have some override this."""
         return data
+
+    def to_core(self) -> Any:
+        """The core's struct that the section has the fields of; radians for degrees."""
+        from mlnav import _core
+
+        struct = next(c.__name__ for c in type(self).__mro__ if c.__name__ in _core.FIELDS)
+        return filled(getattr(_core, struct)(), self)
 
 
 class PartSection(Section):
@@ -91,9 +98,8 @@ class PartSection(Section):
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         # By the part's name where the model comes from a file, which another process must load.
         digest = parts.of_file(type(self))
-        if digest is None:
-            return super().__reduce_ex__(protocol)
-        return _section_again, (self.kind, self.model_dump(), digest)
+        again = _section_again, (self.kind, self.model_dump(), digest)
+        return super().__reduce_ex__(protocol) if digest is None else again
 
 
 def _section_again(kind: str, data: dict[str, Any], digest: str) -> PartSection:
@@ -157,9 +163,7 @@ def filled(struct: T, section: Any) -> T:
         if field["type"] in _core.FIELDS:
             filled(getattr(struct, name), value)
         elif value is not None:
-            to_core = math.radians if field["unit"] == "rad" else lambda x: x
-            many = isinstance(value, list)
-            setattr(struct, name, [to_core(x) for x in value] if many else to_core(value))
+            setattr(struct, name, np.radians(value).tolist() if field["unit"] == "rad" else value)
         elif field["hi"] == math.inf:
             setattr(struct, name, math.inf)
     return struct

@@ -22,13 +22,7 @@ from mlnav.config.section import ConfigError, PartSection, Section, numbers_of, 
 from mlnav.config.sensors import Sensor, TruthSensor
 from mlnav.config.traverse import Polygon, Traverse
 from mlnav.config.worlds import Kinematic, World
-from mlnav.config.yaml import (
-    format_validation_error,
-    parse_yaml,
-    put_value,
-    set_value,
-    write_yaml,
-)
+from mlnav.config.yaml import format_validation_error, parse_yaml, put_value, set_value, write_yaml
 
 if TYPE_CHECKING:
     from mlnav import _core
@@ -81,8 +75,7 @@ class Config(Section):
     def to_core_planner(self, max_map_cells: int = 0, max_risk_cells: int = 0) -> _core.EnavConfig:
         """The planner's struct, with room for maps.
 
-        Raises:
-            ConfigError: the core refuses a value, or the planner is not the core's.
+        Raises ConfigError: the core refuses a value, or the planner is not the core's.
         """
         if not isinstance(self.planner, Enav):
             raise ConfigError(f"planner {self.planner.name} is not the core's")
@@ -91,8 +84,7 @@ class Config(Section):
     def rover_model(self) -> _core.RoverModel:
         """Geometry and limits for the core.
 
-        Raises:
-            ConfigError: the core refuses a value; the message names its field.
+        Raises ConfigError: the core refuses a value; the message names its field.
         """
         from mlnav import _core
 
@@ -109,8 +101,7 @@ class Config(Section):
     def build_checker(self, max_map_cells: int) -> _core.Checker:
         """The checker, for maps of up to so many cells; it still needs a map.
 
-        Raises:
-            ConfigError: the core refuses a value; the message names its field.
+        Raises ConfigError: the core refuses a value; the message names its field.
         """
         from mlnav import _core
         from mlnav.core import checker_of_part
@@ -129,8 +120,7 @@ class Config(Section):
     def replaced(self, settings: Iterable[str] = (), **parts: Any) -> Self:
         """A copy with whole parts replaced, then single keys, `path.to.key=value`.
 
-        Raises:
-            ConfigError: a path or value is bad.
+        Raises ConfigError: a path or value is bad.
         """
         data = self.model_dump(mode="json")
         data.update({k: v for k, v in parts.items() if v is not None})
@@ -141,8 +131,7 @@ class Config(Section):
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """A copy with the values of some keys, by path, changed.
 
-        Raises:
-            ConfigError: a path or value is bad.
+        Raises ConfigError: a path or value is bad.
         """
         data = self.model_dump(mode="json")
         for path, value in values.items():
@@ -155,11 +144,7 @@ class Config(Section):
 
     @classmethod
     def checked(cls, data: Any, source: str = "") -> Self:
-        """A configuration from the tree of a YAML file.
-
-        Raises:
-            ConfigError: it is not valid.
-        """
+        """A configuration from the tree of a YAML file. Raises ConfigError: it is not valid."""
         try:
             return cls.model_validate(data)
         except ValidationError as fault:
@@ -169,8 +154,7 @@ class Config(Section):
 def parse_config(text: str, source: str = "") -> Config:
     """A configuration from YAML text; keys left out have their defaults.
 
-    Raises:
-        ConfigError: not YAML, or not a valid configuration.
+    Raises ConfigError: not YAML, or not a valid configuration.
     """
     return Config.checked(parse_yaml(text, source), source)
 
@@ -178,8 +162,7 @@ def parse_config(text: str, source: str = "") -> Config:
 def load_config(path: str | os.PathLike[str]) -> Config:
     """A configuration from a YAML file.
 
-    Raises:
-        ConfigError: the file cannot be read, or is not a valid configuration.
+    Raises ConfigError: the file cannot be read, or is not a valid configuration.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")

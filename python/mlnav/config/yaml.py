@@ -17,8 +17,7 @@ from mlnav.parts import SECTIONS
 def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
     """The mapping that YAML text holds; empty for no text. A key given twice is refused.
 
-    Raises:
-        ConfigError: not YAML, or no mapping.
+    Raises ConfigError: not YAML, or no mapping.
     """
     try:
         data = read_yaml(text)
@@ -58,8 +57,7 @@ _Dumper.add_representer(list, _short_lists)
 def set_value(data: dict[str, Any], setting: str) -> None:
     """Set one value in a tree of YAML, `path.to.key=value`.
 
-    Raises:
-        ConfigError: it is not of this form, or the path leads through something else.
+    Raises ConfigError: it is not of this form, or the path leads through something else.
     """
     path, sign, text = setting.partition("=")
     keys = path.strip().split(".")
@@ -76,8 +74,7 @@ def set_value(data: dict[str, Any], setting: str) -> None:
 def put_value(data: dict[str, Any], path: str, value: Any) -> None:
     """Put one value in a tree of YAML, at `path.to.key`.
 
-    Raises:
-        ConfigError: the path leads through something else.
+    Raises ConfigError: the path leads through something else.
     """
     node: Any = data
     keys = path.split(".")

@@ -1,16 +1,10 @@
 """The data set: windows of synthetic terrain with ACE verdicts as labels, one file per terrain.
 
-Training, validation and test parts have their own seeds, so they share no terrain; real maps are
-never used. A file that exists is complete (renamed when whole): an interrupted run resumes.
+Training, validation and test parts have their own seeds, so they share no terrain. A file that
+exists is complete: an interrupted run resumes.
 
-A window holds heights and, for each pair of checker and limits, labels at 16 headings:
-
-* (fixed_box, enav_like): dense. A label is the number of the four map cells of a risk cell that the
-  checker rejects.
-* (verified, flight_like): verdicts on stretches through the risk cells, as the planner's sweeps go:
-  a cell's width of an arc, or 10 degrees of a turn in place. They are dear, so a sample: middles
-  are drawn uniformly in cells and bins, and half of those kept are poses that `fixed_box` rejects;
-  `weight` is the inverse of the sampling probability, so that weighted sums estimate sums over all.
+Labels of `verified` are verdicts on stretches through the risk cells, as the planner's sweeps go: a
+cell's width of an arc, or 10 degrees of a turn in place. They are dear, so a sample.
 """
 
 from __future__ import annotations
@@ -32,6 +26,7 @@ from mlnav import _core
 from mlnav.compute import results
 from mlnav.config import Config
 from mlnav.io import whole_file, write_json
+from mlnav.risk.network import network_input as input_of_map
 from mlnav.terrain import Terrain, generate
 from mlnav.terrain.recipes import (
     Base,
@@ -61,7 +56,8 @@ _MARGIN_M = 2.5
 """Terrain around a window under its outermost poses."""
 
 PAIRS = {"fixed_box": "enav_like", "verified": "flight_like"}
-"""Limits that go with each checker."""
+"""Limits that go with each checker. Labels of `fixed_box` are dense; a verdict of `verified` costs
+microseconds, so poses are sampled."""
 
 
 class DataError(ValueError):
@@ -128,6 +124,9 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
     def uniform(low: float, high: float) -> float:
         return float(rng.uniform(low, high))
 
+    def each(**ranges: tuple[float, float]) -> dict[str, Any]:
+        return {name: uniform(*bounds) for name, bounds in ranges.items()}
+
     def chance(p: float) -> bool:
         return bool(rng.random() < p)
 
@@ -138,12 +137,10 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
         rocks = Rocks(
             cfa=uniform(0.0, 0.2),
             d_min_m=uniform(0.1, 0.3) if chance(0.4) else 0.15,
-            d_max_m=uniform(0.8, 3.0),
-            height_ratio_min=uniform(0.15, 0.3),
+            **each(d_max_m=(0.8, 3.0), height_ratio_min=(0.15, 0.3)),
             height_ratio_mean=mean,
             height_ratio_max=mean + uniform(0.15, 0.5),
-            elongation_max=uniform(1.2, 2.5),
-            burial_max=uniform(0.2, 0.8),
+            **each(elongation_max=(1.2, 2.5), burial_max=(0.2, 0.8)),
         )
     relief = Relief(
         rms_1m_m=uniform(0.02, 0.06) if chance(0.75) else uniform(0.06, 0.14),
@@ -155,37 +152,19 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
         craters = Craters(per_km2=per_km2, d_min_m=2.5, d_max_m=25.0, depth_ratio_max=0.15)
     for _ in range(int(rng.integers(1, 3)) if chance(0.2) else 0):
         wavelength = uniform(1.0, 5.0)
-        ripples.append(
-            Ripples(
-                height_m=wavelength * uniform(0.03, 0.10),
-                wavelength_m=wavelength,
-                cover=uniform(0.2, 0.9),
-                patch_m=uniform(6.0, 25.0),
-            )
-        )
+        height_m = wavelength * uniform(0.03, 0.10)
+        cover = each(cover=(0.2, 0.9), patch_m=(6.0, 25.0))
+        ripples.append(Ripples(height_m=height_m, wavelength_m=wavelength, **cover))
     if chance(0.15):
-        scarps.append(
-            Scarps(
-                number=int(rng.integers(1, 5)),
-                height_m=uniform(0.15, 0.8),
-                width_m=uniform(0.1, 1.0),
-                length_m=uniform(6.0, 30.0),
-                back_m=uniform(3.0, 10.0),
-            )
-        )
+        number = int(rng.integers(1, 5))
+        sizes = each(height_m=(0.15, 0.8), width_m=(0.1, 1), length_m=(6, 30), back_m=(3, 10))
+        scarps.append(Scarps(number=number, **sizes))
     if chance(0.15):
-        ditches.append(
-            Ditches(
-                number=int(rng.integers(1, 5)),
-                depth_m=uniform(0.1, 0.7),
-                width_m=uniform(0.6, 3.0),
-                length_m=uniform(6.0, 25.0),
-            )
-        )
+        number = int(rng.integers(1, 5))
+        sizes = each(depth_m=(0.1, 0.7), width_m=(0.6, 3.0), length_m=(6.0, 25.0))
+        ditches.append(Ditches(number=number, **sizes))
     slope_deg = 25.0 * float(rng.random()) ** 1.3 if chance(0.85) else 0.0
-    unknown = None
-    if chance(0.1):
-        unknown = Unknown(fraction=uniform(0.01, 0.1), patch_m=uniform(1.0, 4.0))
+    unknown = Unknown(**each(fraction=(0.01, 0.1), patch_m=(1.0, 4.0))) if chance(0.1) else None
     return Recipe(
         name="training",
         size_m=(size_m, size_m),
@@ -263,17 +242,14 @@ class Windows:
         return dict(vars(self))
 
 
-def network_input(heights: NDArray[np.int16]) -> NDArray[np.float32]:
-    """(n, cells, cells) stored heights -> (n, 2, cells, cells): height above the mean [m], known.
+def heights_m(heights: NDArray[np.int16]) -> NDArray[np.float32]:
+    """Stored heights in metres, NaN unknown."""
+    return np.where(heights == UNKNOWN, np.float32(np.nan), heights * np.float32(HEIGHT_STEP_M))
 
-    The same as `mlnav.risk` makes of a local map.
-    """
-    known = heights != UNKNOWN
-    z = np.where(known, heights, np.int16(0)).astype(np.float32) * np.float32(HEIGHT_STEP_M)
-    count = np.maximum(known.sum((1, 2), dtype=np.float64), 1.0)
-    mean = z.sum((1, 2), dtype=np.float64) / count
-    z = np.where(known, z - mean[:, None, None], 0.0)
-    return np.stack([z, known], axis=1).astype(np.float32)
+
+def network_input(heights: NDArray[np.int16]) -> NDArray[np.float32]:
+    """(n, cells, cells) stored heights -> (n, 2, cells, cells): height above the mean, known."""
+    return np.concatenate([input_of_map(z) for z in heights_m(heights)])
 
 
 def _rng(spec: DataSpec, part: str, *item: int) -> np.random.Generator:
@@ -310,33 +286,33 @@ def _window(spec: DataSpec, ground: Terrain, rng: np.random.Generator) -> tuple[
     # Labels are of the stored heights, which are what the network sees.
     stored = np.clip(np.rint(z / HEIGHT_STEP_M), -32767, 32767)
     heights = np.where(np.isnan(z), np.float32(UNKNOWN), stored).astype(np.int16)
-    z = np.where(heights == UNKNOWN, np.nan, heights * np.float32(HEIGHT_STEP_M))
-    grid = _core.Grid(np.ascontiguousarray(z, np.float32), spec.resolution_m, 0.0, 0.0)
+    grid = _core.Grid(heights_m(heights), spec.resolution_m, 0.0, 0.0)
     inner = slice(margin, margin + spec.cells)
-    return (
-        heights[inner, inner],
-        _dense_labels(grid, margin, spec.cells),
-        *_sampled_labels(grid, margin, spec, rng),
-    )
+    dense = _dense_labels(grid, margin, spec.cells)
+    return heights[inner, inner], dense, *_sampled_labels(grid, margin, spec, rng)
 
 
-def _checker(name: str, limits: str, cells: int) -> _core.Checker:
+def _checker(name: str, limits: str, grid: _core.Grid) -> _core.Checker:
     config = Config.model_validate({"checker": name, "limits": limits})
-    return config.build_checker(cells)
+    checker = config.build_checker(grid.z.size)
+    checker.set_map(grid)
+    return checker
 
 
 def _dense_labels(grid: _core.Grid, margin: int, cells: int) -> NDArray[np.uint8]:
-    checker = _checker("fixed_box", PAIRS["fixed_box"], grid.z.size)
-    checker.set_map(grid)
-    inner = slice(margin, margin + cells)
-    bad = checker.ace_map(BINS)[:, inner, inner] != 0
-    blocks = bad.reshape(BINS, cells // SUBCELLS, SUBCELLS, cells // SUBCELLS, SUBCELLS)
+    inner, side = slice(margin, margin + cells), cells // SUBCELLS
+    bad = _checker("fixed_box", PAIRS["fixed_box"], grid).ace_map(BINS)[:, inner, inner] != 0
+    blocks = bad.reshape(BINS, side, SUBCELLS, side, SUBCELLS)
     return np.asarray(blocks.sum((2, 4), dtype=np.uint8))
 
 
 def _sampled_labels(
     grid: _core.Grid, margin: int, spec: DataSpec, rng: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.float32]]:
+    """Poses uniform in cells and bins; half of those kept are poses that `fixed_box` rejects.
+
+    Weights are inverse sampling probabilities: weighted sums estimate sums over all poses.
+    """
     side = spec.cells // SUBCELLS
     drawn = 6 * spec.samples
     at = rng.integers(0, BINS * side * side, drawn).astype(np.int32)
@@ -351,9 +327,7 @@ def _sampled_labels(
     poses[:, 3] = np.where(rng.random(drawn) < 0.1, np.inf, rng.integers(-5, 6, drawn) / 15.0)
 
     limits = PAIRS["verified"]
-    timid = _checker("fixed_box", limits, grid.z.size)
-    timid.set_map(grid)
-    doubtful = timid.reasons(poses) != 0
+    doubtful = _checker("fixed_box", limits, grid).reasons(poses) != 0
     weight = np.zeros(drawn, np.float64)
     strata = [np.flatnonzero(doubtful), np.flatnonzero(~doubtful)]
     wanted = spec.samples // 2
@@ -363,8 +337,7 @@ def _sampled_labels(
     for members, share in zip(strata, shares, strict=True):
         weight[members[:share]] = len(members) / max(share, 1)
     keep = weight > 0.0
-    checker = _checker("verified", limits, grid.z.size)
-    checker.set_map(grid)
+    checker = _checker("verified", limits, grid)
     kept = weight[keep]
     poses = np.ascontiguousarray(poses[keep])
     # A pose costs a tenth of a stretch, and a stretch whose middle fails is hardly ever certified.
@@ -394,10 +367,8 @@ def _shard(folder: Path, part: str, terrain: int) -> Path:
 
 
 def _make_shard(folder: Path, spec: DataSpec, shard: tuple[str, int]) -> None:
-    part, terrain = shard
-    path = _shard(folder, part, terrain)
-    windows = make_windows(spec, part, terrain)
-    with whole_file(path) as temporary:
+    windows = make_windows(spec, *shard)
+    with whole_file(_shard(folder, *shard)) as temporary:
         np.savez(temporary, **windows.columns())
 
 
@@ -409,8 +380,7 @@ def make_data(
 ) -> dict[str, Any]:
     """Make the missing terrains of a data set, and its manifest.
 
-    Raises:
-        DataError: the folder holds a data set of other settings.
+    Raises DataError: the folder holds a data set of other settings.
     """
     folder.mkdir(parents=True, exist_ok=True)
     manifest_path = folder / "manifest.json"
@@ -427,64 +397,57 @@ def make_data(
     # The small parts first: a training can be tried before the training part is complete.
     tasks = [(part, i) for part in reversed(PARTS) for i in range(spec.terrains[part])]
     missing = [(p, i) for p, i in tasks if not _shard(folder, p, i).exists()]
-    done = len(tasks) - len(missing)
-    progress(done, len(tasks))
-    for _ in results(missing, partial(_make_shard, folder, spec), workers):
-        done += 1
+    begun = len(tasks) - len(missing)
+    progress(begun, len(tasks))
+    made = results(missing, partial(_make_shard, folder, spec), workers)
+    for done, _ in enumerate(made, begun + 1):
         progress(done, len(tasks))
-    manifest = {"digest": spec.digest, "spec": asdict(spec), "counts": _counts(folder, spec)}
+    counts = {part: _counts(folder, part, spec.terrains[part]) for part in PARTS}
+    manifest = {"digest": spec.digest, "spec": asdict(spec), "counts": counts}
     write_json(manifest_path, manifest)
     return manifest
 
 
-def _counts(folder: Path, spec: DataSpec) -> dict[str, Any]:
-    counts: dict[str, Any] = {}
-    for part in PARTS:
-        windows = dense = dense_bad = sampled = sampled_bad = unknown = 0
-        weighted_bad = 0.0
-        for i in range(spec.terrains[part]):
-            shard = read_shard(_shard(folder, part, i))
-            windows += len(shard)
-            dense += shard.dense.size * SUBCELLS**2
-            dense_bad += int(shard.dense.sum(dtype=np.int64))
-            sampled += shard.sample_bad.size
-            sampled_bad += int(shard.sample_bad.sum())
-            weighted_bad += float(shard.sample_weight[shard.sample_bad].sum(dtype=np.float64))
-            unknown += int((shard.heights == UNKNOWN).any((1, 2)).sum())
-        counts[part] = {
-            "terrains": spec.terrains[part],
-            "windows": windows,
-            "windows_with_unknown": unknown,
-            "fixed_box": {"labels": dense, "rejected": dense_bad / dense},
-            "verified": {
-                "labels": sampled,
-                "rejected_of_sample": sampled_bad / sampled,
-                "rejected": weighted_bad / sampled,
-            },
-        }
-    return counts
+def _counts(folder: Path, part: str, terrains: int) -> dict[str, Any]:
+    rows = []
+    for i in range(terrains):
+        shard = read_shard(_shard(folder, part, i))
+        bad, weight = shard.sample_bad, shard.sample_weight
+        rows.append({
+            "windows": len(shard),
+            "unknown": int((shard.heights == UNKNOWN).any((1, 2)).sum()),
+            "dense": shard.dense.size * SUBCELLS**2,
+            "dense_bad": int(shard.dense.sum(dtype=np.int64)),
+            "sampled": bad.size,
+            "sampled_bad": int(bad.sum()),
+            "weighted_bad": float(weight[bad].sum(dtype=np.float64)),
+        })  # fmt: skip
+    sums = {name: sum(row[name] for row in rows) for name in rows[0]}
+    return {
+        "terrains": terrains,
+        "windows": sums["windows"],
+        "windows_with_unknown": sums["unknown"],
+        "fixed_box": {"labels": sums["dense"], "rejected": sums["dense_bad"] / sums["dense"]},
+        "verified": {
+            "labels": sums["sampled"],
+            "rejected_of_sample": sums["sampled_bad"] / sums["sampled"],
+            "rejected": sums["weighted_bad"] / sums["sampled"],
+        },
+    }
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a data set.
-
-    Raises:
-        DataError: there is none, or it is damaged.
-    """
+    """The manifest of a data set. Raises DataError: there is none, or it is damaged."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))
         manifest["digest"], manifest["spec"]["terrains"]
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise DataError(f"{folder}: no data set: {fault}") from fault
-    return dict(manifest)
+    return manifest
 
 
 def read_spec(folder: Path) -> DataSpec:
-    """The settings of a data set.
-
-    Raises:
-        DataError: there is none, or it is damaged.
-    """
+    """The settings of a data set. Raises DataError: there is none, or it is damaged."""
     manifest = read_manifest(folder)
     try:
         spec = DataSpec(**manifest["spec"])
@@ -496,11 +459,7 @@ def read_spec(folder: Path) -> DataSpec:
 
 
 def read_shard(path: Path) -> Windows:
-    """The windows of one shard.
-
-    Raises:
-        DataError: it cannot be read.
-    """
+    """The windows of one shard. Raises DataError: it cannot be read."""
     try:
         # numpy does not close a file that it cannot read.
         with path.open("rb") as file, np.load(file) as arrays:
@@ -512,8 +471,7 @@ def read_shard(path: Path) -> Windows:
 def read_part(folder: Path, part: str, most: int | None = None) -> Windows:
     """All windows of a part, or of its first `most` terrains.
 
-    Raises:
-        DataError: the data set is incomplete, damaged, or larger than the free memory.
+    Raises DataError: the data set is incomplete, damaged, or larger than the free memory.
     """
     spec = read_spec(folder)
     count = spec.terrains[part] if most is None else min(spec.terrains[part], most)
@@ -525,15 +483,15 @@ def read_part(folder: Path, part: str, most: int | None = None) -> Windows:
             f" are free; use fewer of its {count} terrains"
         )
     # Filled in place: concatenating would take twice the memory.
-    whole = {k: np.empty((count * len(c), *c.shape[1:]), c.dtype) for k, c in columns.items()}
+    whole = {k: np.empty((count, *c.shape), c.dtype) for k, c in columns.items()}
     for i in range(count):
         path = _shard(folder, part, i)
         for name, values in read_shard(path).columns().items():
             column = columns[name]
             if values.shape != column.shape or values.dtype != column.dtype:
                 raise DataError(f"{path}: damaged: {name} is {values.dtype} {values.shape}")
-            whole[name][i * len(column) : (i + 1) * len(column)] = values
-    return Windows(**whole)
+            whole[name][i] = values
+    return Windows(**{k: c.reshape(-1, *c.shape[2:]) for k, c in whole.items()})
 
 
 def _free_bytes() -> float:

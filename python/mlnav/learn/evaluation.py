@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.learn.data import (
     BINS,
-    HEIGHT_STEP_M,
     PAIRS,
     PARTS,
     SUBCELLS,
     UNKNOWN,
     DataSpec,
     Windows,
+    heights_m,
     make_windows,
     network_input,
     read_part,
@@ -50,8 +50,7 @@ class Network:
     def risk(self, heights: NDArray[np.int16]) -> F32:
         """(cells, cells) stored heights -> (bins, side, side) risk.
 
-        Raises:
-            EvaluationError: the model has another window size.
+        Raises EvaluationError: the model has another window size.
         """
         wanted = self._manifest.input
         if heights.shape != wanted.cells:
@@ -78,12 +77,6 @@ def sobel(resolution_m: float, bins: int) -> Predictor:
     return predict
 
 
-def heights_m(heights: NDArray[np.int16]) -> F32:
-    """Stored heights in metres, NaN unknown."""
-    z = heights * np.float32(HEIGHT_STEP_M)
-    return np.where(heights == UNKNOWN, np.float32(np.nan), z)
-
-
 def logits_of(risk: NDArray[Any]) -> NDArray[np.float64]:
     """log(p / (1 - p)), with p kept from 0 and 1 by the resolution of float32."""
     p = np.clip(risk.astype(np.float64), 6e-8, 1.0 - 6e-8)
@@ -97,6 +90,12 @@ def block_mean(values: NDArray[Any], size: int) -> NDArray[Any]:
     return np.asarray(blocks.mean((-3, -1), dtype=values.dtype if size > 1 else None))
 
 
+def dense_target(rejected: NDArray[np.uint8], size: int) -> NDArray[np.float32]:
+    """Shares rejected (..., size, size) of counts in coarser or finer risk cells."""
+    share, side = rejected.astype(np.float32) / SUBCELLS**2, rejected.shape[-1]
+    return block_mean(share, side // size) if size < side else _spread(share, size // side)
+
+
 def labels_for(
     windows: Windows, i: int, checker: str, scores: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32]]:
@@ -106,20 +105,16 @@ def labels_for(
     """
     side, size = windows.dense.shape[-1], scores.shape[-1]
     if checker == "fixed_box":
-        target = windows.dense[i].astype(np.float32) / SUBCELLS**2
-        coarser = size < side
-        target = block_mean(target, side // size) if coarser else _spread(target, size // side)
+        target = dense_target(windows.dense[i], size)
         return scores.ravel(), target.ravel(), np.ones(target.size, np.float32)
-    if size < side:
-        scores = _spread(scores, side // size)
-    elif size > side:
-        scores = scores[:, :: size // side, :: size // side]
+    step = max(1, size // side)
+    scores = _spread(scores, max(1, side // size))[:, ::step, ::step]
     picked = scores.reshape(-1)[windows.sample_at[i]]
     return picked, windows.sample_bad[i].astype(np.float32), windows.sample_weight[i]
 
 
 def _spread(values: NDArray[Any], times: int) -> NDArray[Any]:
-    return values if times == 1 else values.repeat(times, -1).repeat(times, -2)
+    return values.repeat(times, -1).repeat(times, -2)
 
 
 def measure(
@@ -235,17 +230,13 @@ def evaluate_model(
     windows = read_part(data, part, most)
     n = len(windows)
     meters = measure(windows, checker, Network(model), lambda done: progress(0.5 * done / n, ""))
-    baseline = measure(
-        windows,
-        checker,
-        sobel(spec.resolution_m, BINS),
-        lambda done: progress(0.5 + 0.5 * done / n, ""),
-    )
+    of_sobel = sobel(spec.resolution_m, BINS)
+    baseline = measure(windows, checker, of_sobel, lambda k: progress(0.5 + 0.5 * k / n, ""))
     return {
         "model": manifest.name,
         "checker": checker,
         "limits": manifest.labels.limits,
-        "data": {"digest": spec.digest, "part": part, "windows": len(windows)},
+        "data": {"digest": spec.digest, "part": part, "windows": n},
         **total(meters).as_dict(),
         "sobel_auc": round(total(baseline).auc, 6),
         "by_ground": by_ground(meters, grounds(spec, part, windows)),

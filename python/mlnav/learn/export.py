@@ -1,8 +1,6 @@
 """Export of a trained network to a model folder that `mlnav.risk` loads.
 
-Risk is calibrated on the validation part (slope and offset of the logits, folded into the head).
-The graph is compared with torch by values and by the planner's path costs. The exported model is
-evaluated with ONNX Runtime on the test part.
+Risk is calibrated on the validation part, and evaluated with ONNX Runtime on the test part.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ from mlnav.learn.data import (
     UNKNOWN,
     DataSpec,
     Windows,
+    heights_m,
     network_input,
     read_manifest,
     read_part,
@@ -40,7 +39,6 @@ from mlnav.learn.evaluation import (
     fixed_spec,
     fixed_windows,
     grounds,
-    heights_m,
     measure,
     sobel,
     total,
@@ -142,8 +140,7 @@ def compare(
 ) -> dict[str, Any]:
     """Differences of torch and ONNX Runtime in values and rankings of paths, for the manifest.
 
-    Raises:
-        ExportError: they differ.
+    Raises ExportError: they differ.
     """
     chosen = np.unique(np.linspace(0, len(windows) - 1, PARITY_WINDOWS).astype(int))
     pairs = [(calibrated.risk(h), shipped.risk(h)) for h in windows.heights[chosen]]
@@ -158,7 +155,7 @@ def compare(
             f"torch and ONNX Runtime differ by {most:.2g} (99 %), {largest:.2g} (all); allowed"
             f" are {VALUES_SAME:g} and {VALUES_MAX:g}"
         )
-    ranking = check.ranking()
+    ranking = check.ranking
     if not ranking.same:
         raise ExportError(f"torch and ONNX Runtime rank paths differently: {ranking}")
     return {
@@ -201,11 +198,7 @@ def _manifest(
 
 
 def _metrics(
-    shipped: Network,
-    checker: str,
-    spec: DataSpec,
-    validation: Windows,
-    test: Windows,
+    shipped: Network, checker: str, spec: DataSpec, validation: Windows, test: Windows
 ) -> dict[str, Any]:
     meters = measure(test, checker, shipped)
     kinds = by_ground(meters, grounds(spec, "test", test))
@@ -236,10 +229,7 @@ def _training(
         "epochs_done": epoch,
         "seconds": round(sum(r["seconds"] for r in log), 1),
         "last": log[-1] if log else None,
-        "calibration": {
-            "slope": round(calibrated.slope, 6),
-            "offset": round(calibrated.offset, 6),
-        },
+        "calibration": {k: round(getattr(calibrated, k), 6) for k in ("slope", "offset")},
         "data": {k: found.get(k) for k in ("digest", "spec", "counts")},
         "used": read_run(run),
     }

@@ -1,8 +1,7 @@
-"""The ONNX graph of a network, written node by node.
+"""The ONNX graph of a network, written node by node: the same bytes wherever it is exported.
 
-The bytes are then the same wherever it is exported, and all operators are known to ONNX Runtime and
-to generators of flight C: batch norm is folded into the convolutions, the scales of the inputs into
-the stem, the calibration of risk into the head. Export compares the graph with `AceNet`.
+Batch norm is folded into the convolutions, the scales of the inputs into the stem, the calibration
+of risk into the head. Export compares the graph with `AceNet`.
 """
 
 from __future__ import annotations
@@ -28,12 +27,6 @@ from mlnav.learn.network import (
 OPSET, IR_VERSION = 17, 8
 INPUT, OUTPUT = "ground", "risk"
 
-NEAREST = {
-    "mode": "nearest",
-    "coordinate_transformation_mode": "asymmetric",
-    "nearest_mode": "floor",
-}
-
 F64 = NDArray[np.float64]
 
 
@@ -56,13 +49,13 @@ class _Graph:
         self.constants[name] = np.asarray(value, dtype)
         return name
 
+    def relu(self, name: str, x: str) -> str:
+        return self.op("Relu", f"{name}.relu", x)
+
     def cut(self, name: str, x: str, axis: int, begin: int, end: int) -> str:
         """Elements [begin, end) along an axis."""
-        ends = [
-            self.constant(f"{name}.{k}", [v], np.int64)
-            for k, v in (("begin", begin), ("end", end), ("axis", axis))
-        ]
-        return self.op("Slice", name, x, *ends)
+        ends = {"begin": begin, "end": end, "axis": axis}.items()
+        return self.op("Slice", name, x, *(self.constant(f"{name}.{k}", [v], int) for k, v in ends))
 
     def conv(self, name: str, x: str, weight: F64, bias: F64 | None, conv: nn.Conv2d) -> str:
         inputs = [x, self.constant(f"{name}.weight", weight)]
@@ -76,11 +69,9 @@ class _Graph:
 def make_graph(model: AceNet, cells: int, slope: float = 1.0, bias: float = 0.0) -> onnx.ModelProto:
     """The graph of sigmoid(slope x logits + bias) for one window of `cells` map cells a side.
 
-    Input `ground` (1, 2, cells, cells) float32: height [m] and known; output `risk`
-    (1, bins, cells / fold x unfold, ...) float32.
-
-    Raises:
-        GraphError: `cells` is not a multiple of `AceNet.multiple`.
+    Input `ground` (1, 2, cells, cells) float32: height [m] and known; output `risk` (1, bins, cells
+    / fold x unfold, ...) float32. Raises GraphError: `cells` is not a multiple of
+    `AceNet.multiple`.
     """
     spec = model.spec
     if cells % model.multiple:
@@ -154,9 +145,8 @@ def _features(graph: _Graph, spec: NetworkSpec, side: int) -> str:
         slopes.append(op("Sub", name, after, before))
     fine = op("Mul", "fine", op("Sub", "height.above", masked, mean), known)
     # 1 where any cell is known: shares are multiples of 1 / fold^2.
-    known_cells = op(
-        "Mul", "share.cells", share, graph.constant("fold.squared", float(spec.fold**2))
-    )
+    cells = graph.constant("fold.squared", float(spec.fold**2))
+    known_cells = op("Mul", "share.cells", share, cells)
     zero, one = graph.constant("zero", 0.0), graph.constant("one", 1.0)
     seen = op("Clip", "seen", known_cells, zero, one)
     step = op("Mul", "step", op("Sub", "mean.above", mean, datum), seen)
@@ -167,31 +157,28 @@ def _trunk(graph: _Graph, model: AceNet, x: str) -> str:
     """`AceNet.forward` from its features to the input of the head."""
     fold = model.spec.fold
     scales = np.array([FINE_SCALE] * fold**2 + [STEP_SCALE, SLOPE_SCALE, SLOPE_SCALE, 1.0])
-    x = _layers(graph, "stem", x, model.stem, scales)
-    x = graph.op("Relu", "stem.relu", x)
+    x = graph.relu("stem", _layers(graph, "stem", x, model.stem, scales))
     levels = []
     for i, blocks in enumerate(model.down):
         x = _blocks(graph, f"down{i}", x, blocks)
         if i < len(model.shrink):
             levels.append(x)
-            x = _layers(graph, f"shrink{i}", x, model.shrink[i])
-            x = graph.op("Relu", f"shrink{i}.relu", x)
+            x = graph.relu(f"shrink{i}", _layers(graph, f"shrink{i}", x, model.shrink[i]))
+    nearest = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     for i in reversed(range(len(levels))):
         x = _layers(graph, f"widen{i}", x, nn.Sequential(model.widen[i]))
         scale = graph.constant(f"widen{i}.scales", [1.0, 1.0, 2.0, 2.0])
-        x = graph.op("Resize", f"widen{i}.twice", x, "", scale, **NEAREST)
-        x = graph.op("Relu", f"up{i}.relu", graph.op("Add", f"up{i}.joined", x, levels[i]))
+        x = graph.op("Resize", f"widen{i}.twice", x, "", scale, mode="nearest", **nearest)
+        x = graph.relu(f"up{i}", graph.op("Add", f"up{i}.joined", x, levels[i]))
         x = _blocks(graph, f"up{i}", x, model.up[i])
     return x
 
 
 def _blocks(graph: _Graph, name: str, x: str, blocks: nn.Sequential) -> str:
     for i, block in enumerate(blocks):
-        inner = _layers(graph, f"{name}.{i}.first", x, block.first)
-        inner = graph.op("Relu", f"{name}.{i}.first.relu", inner)
+        inner = graph.relu(f"{name}.{i}.first", _layers(graph, f"{name}.{i}.first", x, block.first))
         inner = _layers(graph, f"{name}.{i}.second", inner, block.second)
-        x = graph.op("Add", f"{name}.{i}.sum", x, inner)
-        x = graph.op("Relu", f"{name}.{i}.relu", x)
+        x = graph.relu(f"{name}.{i}", graph.op("Add", f"{name}.{i}.sum", x, inner))
     return x
 
 

@@ -21,7 +21,7 @@ SAME_COST = 1e-3
 F32 = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ranking:
     """Result of a comparison of rankings.
 
@@ -33,11 +33,11 @@ class Ranking:
         cost_max_abs: largest difference of a path's two costs.
     """
 
-    cycles: int
-    paths: int
-    swapped: int
-    other_cheapest: int
-    cost_max_abs: float
+    cycles: int = 0
+    paths: int = 0
+    swapped: int = 0
+    other_cheapest: int = 0
+    cost_max_abs: float = 0.0
 
     @property
     def same(self) -> bool:
@@ -46,7 +46,10 @@ class Ranking:
 
 
 class RankingCheck:
-    """Plans from poses in windows with each of two risk maps and compares all path costs."""
+    """Plans from poses in windows with each of two risk maps and compares all path costs.
+
+    `ranking` is the result over all windows compared so far.
+    """
 
     def __init__(
         self, checker: str, limits: str, cells: int, resolution_m: float, risk_cells: int
@@ -57,8 +60,7 @@ class RankingCheck:
         self._planner = _core.EnavPlanner(settings, self._checker)
         self._cells, self._resolution_m = cells, resolution_m
         self._rng = np.random.default_rng(0)
-        self._cycles = self._paths = self._swapped = self._other_cheapest = 0
-        self._apart = 0.0
+        self.ranking = Ranking()
 
     def compare(self, z: F32, one: F32, other: F32) -> None:
         """Compare two risk maps (bins, side, side) of a window, from a safe pose in it."""
@@ -69,20 +71,16 @@ class RankingCheck:
         bearing = self._rng.uniform(-math.pi, math.pi)
         goal = (pose[0] + 40.0 * math.cos(bearing), pose[1] + 40.0 * math.sin(bearing))
         a, b = (self._costs(grid, pose, goal, p) for p in (one, other))
-        ranked = np.isfinite(a) & np.isfinite(b)
-        if not ranked.any() and not (np.isfinite(a) | np.isfinite(b)).any():
+        if not (np.isfinite(a) | np.isfinite(b)).any():
             return
-        self._cycles += 1
-        self._paths += int(ranked.sum())
-        self._swapped += int((np.isfinite(a) != np.isfinite(b)).sum()) + swaps(a[ranked], b[ranked])
-        cheapest = int(np.argmin(a)), int(np.argmin(b))
+        found, ranked = self.ranking, np.isfinite(a) & np.isfinite(b)
+        found.cycles += 1
+        found.paths += int(ranked.sum())
+        found.swapped += int((np.isfinite(a) != np.isfinite(b)).sum()) + swaps(a[ranked], b[ranked])
         # Mirrored candidates on flat terrain have equal costs up to rounding.
-        self._other_cheapest += cheapest[0] != cheapest[1] and a[cheapest[1]] > a.min() + 1e-5
-        self._apart = max(self._apart, float(np.abs(a[ranked] - b[ranked]).max(initial=0.0)))
-
-    def ranking(self) -> Ranking:
-        """Result over all windows compared."""
-        return Ranking(self._cycles, self._paths, self._swapped, self._other_cheapest, self._apart)
+        found.other_cheapest += int(a[np.argmin(b)] > a.min() + 1e-5)
+        apart = float(np.abs(a[ranked] - b[ranked]).max(initial=0.0))
+        found.cost_max_abs = max(found.cost_max_abs, apart)
 
     def _safe_pose(self, grid: _core.Grid) -> tuple[float, float, float] | None:
         edge = self._cells * self._resolution_m
@@ -93,7 +91,7 @@ class RankingCheck:
         safe = np.flatnonzero(self._checker.reasons(np.ascontiguousarray(poses)) == 0)
         if not safe.size:
             return None
-        x, y, heading = (float(v) for v in poses[safe[0]])
+        x, y, heading = poses[safe[0]].tolist()
         return x, y, heading
 
     def _costs(

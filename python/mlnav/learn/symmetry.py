@@ -31,8 +31,7 @@ def transform(array: NDArray[Any], symmetry: int) -> NDArray[Any]:
 def heading_bins(bins: int, symmetry: int) -> NDArray[np.int64]:
     """(bins,): the new index of each heading bin; bin k is heading 2 pi k / bins.
 
-    Raises:
-        ValueError: bins is not a multiple of 4, so quarter turns do not map bins to bins.
+    Raises ValueError: bins is not a multiple of 4, so quarter turns do not map bins to bins.
     """
     if bins % 4:
         raise ValueError(f"heading bins must be a multiple of 4, got {bins}")

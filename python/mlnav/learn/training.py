@@ -23,14 +23,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from mlnav.io import JsonlWriter, whole_file, write_json
-from mlnav.learn.data import BINS, PAIRS, SUBCELLS, Windows, network_input, read_spec
+from mlnav.learn.data import PAIRS, Windows, network_input, read_spec
+from mlnav.learn.evaluation import dense_target
 from mlnav.learn.network import AceNet, NetworkSpec
 from mlnav.learn.quality import QualityMeter
 from mlnav.learn.symmetry import SYMMETRIES, transform, transform_risk
 
 CHECKPOINT, LOG, RUN = "checkpoint.safetensors", "log.jsonl", "run.json"
-
-I32 = NDArray[np.int32]
 
 
 class TrainingError(ValueError):
@@ -77,21 +76,15 @@ def order_of(seed: int, epoch: int, windows: int) -> tuple[NDArray[np.int64], ND
     return rng.permutation(windows), rng.integers(0, SYMMETRIES, windows)
 
 
-def _moved(bins: int, side: int) -> list[I32]:
-    """For each symmetry, the new flat index of each element of (bins, side, side)."""
-    identity = np.arange(bins * side * side, dtype=np.int32).reshape(bins, side, side)
-    # The inverse of a permutation is its argsort.
-    origins = (transform_risk(identity, symmetry).ravel() for symmetry in range(SYMMETRIES))
-    return [np.argsort(origin).astype(np.int32) for origin in origins]
-
-
 class Batches:
     """Inputs and targets of a part, with a symmetry applied to each window."""
 
     def __init__(self, windows: Windows, checker: str) -> None:
         self._windows = windows
         self._dense = checker == "fixed_box"
-        self._moved = _moved(BINS, windows.dense.shape[-1])
+        places = np.arange(windows.dense[0].size).reshape(windows.dense.shape[1:])
+        # New flat indices by symmetry: the inverse of a permutation is its argsort.
+        self._moved = [np.argsort(transform_risk(places, s).ravel()) for s in range(SYMMETRIES)]
 
     def __len__(self) -> int:
         return len(self._windows)
@@ -108,17 +101,12 @@ class Batches:
         side = w.dense.shape[-1]
         if self._dense:
             dense = np.stack([transform_risk(w.dense[i], s) for i, s in picks])
-            target = torch.from_numpy(dense).to(torch.float32) * (1.0 / SUBCELLS**2)
-            size = logits.shape[-1]
-            if size < side:
-                target = functional.avg_pool2d(target, side // size)
-            elif size > side:
-                target = functional.interpolate(target, scale_factor=float(size // side))
+            target = torch.from_numpy(dense_target(dense, logits.shape[-1]))
             return logits.reshape(-1), target.reshape(-1), torch.ones(target.numel())
         if logits.shape[-1] != side:
             logits = functional.interpolate(logits, size=(side, side), mode="nearest")
         at = np.stack([self._moved[s][w.sample_at[i]] for i, s in picks])
-        picked = torch.gather(logits.flatten(1), 1, torch.from_numpy(at.astype(np.int64)))
+        picked = torch.gather(logits.flatten(1), 1, torch.from_numpy(at))
         bad = torch.from_numpy(w.sample_bad[chosen].astype(np.float32))
         weight = torch.from_numpy(w.sample_weight[chosen])
         return picked.reshape(-1), bad.reshape(-1), weight.reshape(-1)
@@ -131,10 +119,10 @@ def evaluate(model: AceNet, batches: Batches, batch: int = 16) -> QualityMeter:
     """Meter of a model's logits over all windows of a part."""
     training = model.training
     model.eval()
-    meter = QualityMeter()
+    meter, still = QualityMeter(), np.zeros(batch, np.int64)
     with torch.no_grad():
         for chosen in _split(np.arange(len(batches)), batch):
-            terms = batches.loss_terms(model, chosen, np.zeros(len(chosen), np.int64))
+            terms = batches.loss_terms(model, chosen, still[: len(chosen)])
             meter.add(*(t.numpy() for t in terms))
     model.train(training)
     return meter
@@ -178,13 +166,12 @@ class _Run:
         self.step += 1
         # A shorter average at first, or the initial weights would persist in it.
         keep = min(self.spec.average, (1.0 + self.step) / (10.0 + self.step))
-        with torch.no_grad():
-            mine, theirs = self.average.state_dict(), self.model.state_dict()
-            for name, value in mine.items():
-                if value.dtype.is_floating_point:
-                    value.lerp_(theirs[name], 1.0 - keep)
-                else:
-                    value.copy_(theirs[name])
+        theirs = self.model.state_dict()
+        for name, value in self.average.state_dict().items():
+            if value.dtype.is_floating_point:
+                value.lerp_(theirs[name], 1.0 - keep)
+            else:
+                value.copy_(theirs[name])
 
     def save(self, path: Path) -> None:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -192,17 +179,13 @@ class _Run:
         for i, state in self.optimizer.state_dict()["state"].items():
             tensors |= {f"adam.{i}.{k}": v for k, v in state.items()}
         tensors = {k: v.contiguous().clone() for k, v in tensors.items()}
-        meta = {
-            "spec": json.dumps(asdict(self.spec)),
-            "epoch": str(self.epoch),
-            "step": str(self.step),
-        }
+        place = {"epoch": str(self.epoch), "step": str(self.step)}
         with whole_file(path) as temporary:
-            temporary.write_bytes(save(tensors, meta))
+            temporary.write_bytes(save(tensors, {"spec": json.dumps(asdict(self.spec)), **place}))
 
     def load(self, path: Path) -> None:
         meta, tensors = _read(path)
-        if json.loads(meta["spec"]) != json.loads(json.dumps(asdict(self.spec))):
+        if meta["spec"] != json.dumps(asdict(self.spec)):
             raise TrainingError(f"{path}: is of other settings: {meta['spec']}")
         self.model.load_state_dict(_under(tensors, "model."))
         self.average.load_state_dict(_under(tensors, "average."))
@@ -226,20 +209,17 @@ def claim_run(folder: Path, data: Path, terrains: int | None = None) -> None:
     spec = read_spec(data)
     used = min(terrains or spec.terrains["train"], spec.terrains["train"])
     mine = {"digest": spec.digest, "terrains": used, "windows": used * spec.windows}
-    path = folder / RUN
-    if path.exists():
-        found = read_run(folder)
-        if found != mine:
-            raise TrainingError(f"{folder}: was begun on other data: {found}, not {mine}")
-        return
-    write_json(path, mine)
+    found = read_run(folder)
+    if found is None:
+        write_json(folder / RUN, mine)
+    elif found != mine:
+        raise TrainingError(f"{folder}: was begun on other data: {found}, not {mine}")
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
     """The data of a training from its run.json; None without that file.
 
-    Raises:
-        TrainingError: run.json is damaged.
+    Raises TrainingError: run.json is damaged.
     """
     path = folder / RUN
     if not path.exists():
@@ -253,8 +233,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 def load_trained(folder: Path) -> tuple[TrainingSpec, AceNet, int]:
     """Settings, averaged network in evaluation mode, and number of epochs of a training's folder.
 
-    Raises:
-        TrainingError: there is no checkpoint, or it is damaged.
+    Raises TrainingError: there is no checkpoint, or it is damaged.
     """
     path = folder / CHECKPOINT
     if not path.exists():
@@ -301,9 +280,7 @@ def train(
 
     `folder` gets checkpoint.safetensors after every epoch, and log.jsonl with one record per epoch.
     `progress` is called with these records, and with partial ones within epochs (`step`, `steps`).
-
-    Raises:
-        TrainingError: the checkpoint is damaged or of other settings, or the loss is not finite.
+    Raises TrainingError: the checkpoint is damaged or of other settings, or the loss is not finite.
     """
     torch.set_num_threads(threads)
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,19 +18,7 @@ from mlnav.nav.planner import (
 from mlnav.nav.zones import zone_mask
 
 __all__ = [
-    "MAX_CELL_M",
-    "CandidatePlanner",
-    "Cycle",
-    "MapError",
-    "Motion",
-    "Navigator",
-    "Plan",
-    "PlanRequest",
-    "PlanResult",
-    "Planner",
-    "Pose",
-    "fine_enough",
-    "make_planner",
-    "with_candidates",
-    "zone_mask",
-]
+    "MAX_CELL_M", "CandidatePlanner", "Cycle", "MapError", "Motion", "Navigator", "Plan",
+    "PlanRequest", "PlanResult", "Planner", "Pose", "fine_enough", "make_planner",
+    "with_candidates", "zone_mask",
+]  # fmt: skip

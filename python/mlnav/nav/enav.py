@@ -31,11 +31,7 @@ class EnavPlanner:
         self.costmap: Callable[[], dict[str, Any]] = core.costmap
 
     def plan(self, request: PlanRequest) -> _core.PlanResult:
-        """One cycle.
-
-        Raises:
-            CoreError: the map, pose or goal is refused.
-        """
+        """One cycle. Raises CoreError: the map, pose or goal is refused."""
         local_map, source = request.local_map, request.risk_source
         for_costs = local_map.for_costs
         return self._core.plan(

@@ -160,8 +160,7 @@ class ValidatedPlanner(Validated):
     def plan(self, request: PlanRequest) -> PlanResult:
         """One cycle; the checker has the map already.
 
-        Raises:
-            PartError: the answer is none, or commits to a motion that the checker rejects.
+        Raises PartError: the answer is none, or commits to a motion that the checker rejects.
         """
         self._checker.set_map(request.local_map.grid)
         plan: Any = self._call("plan", request)

@@ -10,18 +10,7 @@ from mlnav.risk.network import NetworkRisk
 from mlnav.risk.oracle import OracleRisk
 
 __all__ = [
-    "Heuristic",
-    "Manifest",
-    "Model",
-    "ModelError",
-    "NetworkRisk",
-    "NoRisk",
-    "OracleRisk",
-    "RiskMap",
-    "SobelRisk",
-    "held_to_contract",
-    "make_heuristic",
-    "model_folder",
-    "model_names",
+    "Heuristic", "Manifest", "Model", "ModelError", "NetworkRisk", "NoRisk", "OracleRisk",
+    "RiskMap", "SobelRisk", "held_to_contract", "make_heuristic", "model_folder", "model_names",
     "read_model",
-]
+]  # fmt: skip

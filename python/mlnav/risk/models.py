@@ -1,7 +1,4 @@
-"""Models on disk: folders of model.onnx, manifest.json and card.md. Needs no onnxruntime.
-
-The manifest is the contract: input, output, and the checker whose verdicts the network learnt.
-"""
+"""Models on disk: folders of model.onnx, manifest.json and card.md. Needs no onnxruntime."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ class Labels(_Part):
 
 
 class Manifest(_Part):
-    """manifest.json."""
+    """manifest.json, the contract: input, output, and whose verdicts the network learnt."""
 
     schema_version: Literal[1] = Field(alias="schema")
     name: str
@@ -108,17 +105,12 @@ def model_folder() -> Traversable:
 def model_names() -> list[str]:
     """Names of the shipped models, sorted."""
     folder = model_folder()
-    if not folder.is_dir():
-        return []
-    return sorted(f.name for f in folder.iterdir() if f.is_dir() and not f.name.startswith("."))
+    folders = [f for f in folder.iterdir() if f.is_dir()] if folder.is_dir() else []
+    return sorted(f.name for f in folders if not f.name.startswith("."))
 
 
 def read_manifest(folder: Traversable) -> Manifest:
-    """The manifest of a model.
-
-    Raises:
-        ModelError: it is missing or not valid.
-    """
+    """The manifest of a model. Raises ModelError: it is missing or not valid."""
     try:
         return Manifest.model_validate_json(_bytes(folder, MANIFEST))
     except ValidationError as fault:
@@ -128,8 +120,7 @@ def read_manifest(folder: Traversable) -> Manifest:
 def read_model(folder: Traversable) -> Model:
     """A model, its checksum verified.
 
-    Raises:
-        ModelError: as `read_manifest`; or the network is missing, or not that of the manifest.
+    Raises ModelError: as `read_manifest`; or the network is missing, or not that of the manifest.
     """
     manifest, network = read_manifest(folder), _bytes(folder, NETWORK)
     found = hashlib.sha256(network).hexdigest()
@@ -152,18 +143,11 @@ def find_model(model: str, checker: str, limits: str) -> Traversable | None:
     """The folder of a model, or None where there is none.
 
     `model` is 'auto' (the shipped model of checker and limits), the name of a shipped one, or a
-    path.
-
-    Raises:
-        ModelError: 'auto', and a shipped manifest is faulty or two are for this pair.
+    path. Raises ModelError: 'auto', and a shipped manifest is faulty or two are for this pair.
     """
-    shipped = model_folder()
+    shipped, labels = model_folder(), Labels(checker=checker, limits=limits)
     if model == AUTO:
-        fitting = [
-            name
-            for name in model_names()
-            if read_manifest(shipped / name).labels == Labels(checker=checker, limits=limits)
-        ]
+        fitting = [n for n in model_names() if read_manifest(shipped / n).labels == labels]
         if len(fitting) > 1:
             raise ModelError(
                 f"{shipped}: {' and '.join(fitting)} are both for {checker}, {limits};"
@@ -177,27 +161,28 @@ def find_model(model: str, checker: str, limits: str) -> Traversable | None:
 
 def configured_model(config: Config) -> Manifest | None:
     """The manifest of a configuration's network; None where it has none. Errors as `find_model`."""
-    heuristic = config.heuristic
-    if not isinstance(heuristic, Network):
-        return None
-    folder = find_model(heuristic.model, config.checker.name, config.limits.name)
+    folder = _configured(config)
     return None if folder is None else read_manifest(folder)
 
 
 def require_model(config: Config) -> None:
     """Make sure that the network of a configuration can be run.
 
-    Raises:
-        ModelError: there is no model for it, the model cannot be used, or onnxruntime is missing.
+    Raises ModelError: there is no model, it cannot be used, or onnxruntime is missing.
     """
-    heuristic = config.heuristic
-    if not isinstance(heuristic, Network):
+    if not isinstance(config.heuristic, Network):
         return
-    pair = config.checker.name, config.limits.name
-    folder = find_model(heuristic.model, *pair)
+    folder = _configured(config)
     if folder is None:
-        raise ModelError(f"no model {heuristic.model!r} for {', '.join(pair)}")
+        pair = f"{config.checker.name}, {config.limits.name}"
+        raise ModelError(f"no model {config.heuristic.model!r} for {pair}")
     from mlnav.risk.network import inference_session
 
     if inference_session(read_model(folder), 1) is None:
         raise ModelError("heuristic network needs onnxruntime (extra 'onnx')")
+
+
+def _configured(config: Config) -> Traversable | None:
+    if not isinstance(config.heuristic, Network):
+        return None
+    return find_model(config.heuristic.model, config.checker.name, config.limits.name)

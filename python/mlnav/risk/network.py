@@ -7,7 +7,6 @@ that exists but does not match its manifest stops a run, before it starts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,38 +23,23 @@ SAME_RESOLUTION = 0.01
 F32 = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Window:
-    """The square that the network looks at.
-
-    Attributes:
-        z: (ny, nx) heights [m], NaN unknown or beyond the map.
-        resolution_m: edge of its cells.
-        origin_m: x, y of the centre of its cell (0, 0), world frame.
-    """
-
-    z: F32
-    resolution_m: float
-    origin_m: tuple[float, float]
-
-    def same_as(self, other: Window) -> bool:
-        """Same place, and same heights."""
-        apart_m = math.dist(self.origin_m, other.origin_m)
-        return (
-            self.resolution_m == other.resolution_m
-            and apart_m < 1e-3 * self.resolution_m  # the maps' corners are rounded sums
-            and np.array_equal(self.z, other.z, equal_nan=True)
-        )
+def _same(a: HeightMap, b: HeightMap) -> bool:
+    """Whether two windows have the same place and heights."""
+    apart_m = math.dist(a.origin_m, b.origin_m)
+    return (
+        a.resolution_m == b.resolution_m
+        and apart_m < 1e-3 * a.resolution_m  # the maps' corners are rounded sums
+        and np.array_equal(a.z, b.z, equal_nan=True)
+    )
 
 
-def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
-    """The network's window about a pose.
+def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> HeightMap:
+    """The square that the network looks at about a pose, unknown beyond the map.
 
-    Its corner lies a multiple of two output cells from a fixed point, so that it moves in steps and
-    the ground keeps its phase in the network's cells. Where the map has the network's resolution
-    that point is the map's corner, and cells are copied. Else it is the world's origin, and heights
-    are interpolated at the cells' centres; cells of less than half the network's are averaged in
-    whole blocks first.
+    Its corner lies a multiple of two output cells from a fixed point, so that the ground keeps its
+    phase in the network's cells. Where the map has the network's resolution that is the map's
+    corner, and cells are copied. Else it is the world's origin, and heights are interpolated at the
+    cells' centres; cells of less than half the network's are averaged in whole blocks first.
     """
     ny, nx = manifest.input.cells
     align = 2 * manifest.ratio
@@ -70,7 +54,7 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
         xs, ys = x0 + res * np.arange(ix, ix + nx), y0 + res * np.arange(iy, iy + ny)
         xy = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
         z = local_map.grid.heights(np.ascontiguousarray(xy)).astype(np.float32).reshape(ny, nx)
-        return Window(z, res, (float(xs[0]), float(ys[0])))
+        return HeightMap(z, res, (float(xs[0]), float(ys[0])))
     x0, y0 = local_map.origin_m
     iy, ix = (
         _first(pose[i] - start + 0.5 * res, res, n, align)
@@ -82,15 +66,11 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> Window:
         (at >= 0) & (at < n) for at, n in zip((rows, columns), local_map.shape, strict=True)
     )
     z[np.ix_(on_y, on_x)] = local_map.z[np.ix_(rows[on_y], columns[on_x])]
-    return Window(z, res, (x0 + ix * res, y0 + iy * res))
+    return HeightMap(z, res, (x0 + ix * res, y0 + iy * res))
 
 
 def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
-    """Means of blocks x blocks cells, unknown where one of them is; the remainder is cut off.
-
-    Blocks are aligned to the world's origin, so that the same ground is averaged alike in every
-    cycle.
-    """
+    """Means of whole blocks, aligned to the world's origin; unknown where one of the cells is."""
     res, origin = local_map.resolution_m, local_map.origin_m
     first = [-round(at / res) % blocks for at in origin]
     ny, nx = ((n - skip) // blocks for n, skip in zip(local_map.shape, first[::-1], strict=True))
@@ -104,17 +84,15 @@ def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
     return HeightMap(mean.astype(np.float32), res * blocks, (x, y))
 
 
-def network_input(z: F32) -> F32 | None:
-    """The network's input (1, 2, ny, nx) of (ny, nx) heights, NaN unknown; None: all unknown.
+def network_input(z: F32) -> F32:
+    """The network's input (1, 2, ny, nx) of (ny, nx) heights, NaN unknown.
 
     Channels: height above the mean of the known ones, 0 where unknown; and 1 where known. Computed
     in float64, since maps may lie at any altitude.
     """
     known = np.isfinite(z)
-    if not known.any():
-        return None
     wide = z.astype(np.float64)
-    datum = wide[known].mean()
+    datum = wide[known].mean() if known.any() else 0.0
     return np.stack([np.where(known, wide - datum, 0.0), known])[np.newaxis].astype(np.float32)
 
 
@@ -126,14 +104,13 @@ class NetworkRisk:
     def __init__(self, settings: Network, config: Config) -> None:
         """Load the model of the settings, checker and limits.
 
-        Raises:
-            ModelError: it exists and cannot be used: no manifest, a faulty one, another checksum,
-                or a network that is not what the manifest says.
+        Raises ModelError: it exists and cannot be used: no manifest, a faulty one, another
+        checksum, or a network that is not what the manifest says.
         """
         checker, limits = config.checker.name, config.limits.name
         self.inferences = 0
         self._events: list[str] = []
-        self._kept: tuple[Window, RiskMap] | None = None
+        self._kept: tuple[HeightMap, RiskMap] | None = None
         self._session: Any = None
         self._manifest: Manifest | None = None
         folder = find_model(settings.model, checker, limits)
@@ -150,19 +127,18 @@ class NetworkRisk:
                 f" not {checker}, {limits}; used as asked"
             )
         self._session = inference_session(model, settings.threads)
-        if self._session is None:
-            self._report(
-                "onnxruntime is not installed (extra 'onnx'); planning as the baseline does"
-            )
-            return
-        self._manifest = model.manifest
+        if self._session is not None:
+            self._manifest = model.manifest
+        else:
+            fault = "onnxruntime is not installed (extra 'onnx')"
+            self._report(f"{fault}; planning as the baseline does")
 
     def risk(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
         """Risk on the network's window about the pose, from before where the window is the same."""
         if self._manifest is None:
             return None
         window = window_of(local_map, pose, self._manifest)
-        if self._kept is not None and window.same_as(self._kept[0]):
+        if self._kept is not None and _same(window, self._kept[0]):
             return self._kept[1]
         try:
             p = self._inferred(window)
@@ -188,15 +164,15 @@ class NetworkRisk:
         events, self._events = tuple(self._events), []
         return events
 
-    def _inferred(self, window: Window) -> F32:
+    def _inferred(self, window: HeightMap) -> F32:
         assert self._manifest is not None
         inputs, output = self._manifest.input, self._manifest.output
-        ground = network_input(window.z)
-        if ground is None:
+        if not np.isfinite(window.z).any():
             raise _NoInference("nothing is known around the rover")
         self.inferences += 1
         try:
-            (result,) = self._session.run([output.name], {inputs.name: ground})
+            fed = {inputs.name: network_input(window.z)}
+            (result,) = self._session.run([output.name], fed)
         except Exception as fault:  # of any type: the rover plans on
             raise _NoInference(f"inference failed ({_short(fault)})") from fault
         shape = (1, output.bins, *output.cells)
@@ -228,8 +204,7 @@ def _first(position_m: float, resolution_m: float, cells: int, align: int) -> in
 def inference_session(model: Model, threads: int) -> Any:
     """An inference session that holds to the manifest; None without onnxruntime.
 
-    Raises:
-        ModelError: the file is no network, or one with another input or output.
+    Raises ModelError: the file is no network, or one with another input or output.
     """
     try:
         import onnxruntime
@@ -241,12 +216,11 @@ def inference_session(model: Model, threads: int) -> Any:
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.use_deterministic_compute = True
     options.log_severity_level = 4  # faults come back as exceptions, nothing is printed
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    for pool in ("intra", "inter"):
+        options.add_session_config_entry(f"session.{pool}_op.allow_spinning", "0")
+    on_cpu = {"providers": ["CPUExecutionProvider"]}
     try:
-        session = onnxruntime.InferenceSession(
-            model.network, options, providers=["CPUExecutionProvider"]
-        )
+        session = onnxruntime.InferenceSession(model.network, options, **on_cpu)
     except Exception as fault:  # onnxruntime's own exceptions share no base but this
         raise ModelError(f"{model.folder}: not a usable network: {_short(fault)}") from fault
     inputs, output = model.manifest.input, model.manifest.output
@@ -262,15 +236,9 @@ def _hold(model: Model, side: str, found: list[Any], name: str, shape: tuple[int
     """
     wanted = f"{name!r} tensor(float) {[1, *shape]}"
     has = ", ".join(f"{a.name!r} {a.type} {a.shape}" for a in found) or "none"
-    fits = (
-        len(found) == 1
-        and found[0].name == name
-        and found[0].type == "tensor(float)"
-        and len(found[0].shape) == 1 + len(shape)
-        and (found[0].shape[0] == 1 or not isinstance(found[0].shape[0], int))
-        and tuple(found[0].shape[1:]) == shape
-    )
-    if not fits:
+    kinds = [(a.name, a.type, *a.shape[1:]) for a in found]
+    batches = [batch for a in found for batch in a.shape[:1] if isinstance(batch, int)]
+    if kinds != [(name, "tensor(float)", *shape)] or batches not in ([], [1]):
         raise ModelError(f"{model.folder}: {side} by the manifest: {wanted}; of the network: {has}")
 
 

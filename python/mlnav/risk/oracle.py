@@ -58,20 +58,17 @@ class OracleRisk(SteadyHeuristic):
         return bins * (math.floor(2.0 * self._settings.reach_m / self._resolution_m) + 1) ** 2
 
     def _by_map(self, local_map: HeightMap, pose: Pose) -> RiskMap | None:
-        wide = self._settings.reach_m + self._footprint_m(local_map)
-        rows, columns = _about(local_map, pose, wide)
-        inner_rows, inner_columns = _about(local_map, pose, self._settings.reach_m)
-        part = _cut(local_map, rows, columns)
-        within = _cut(local_map, inner_rows, inner_columns)
+        wide = _about(local_map, pose, self._settings.reach_m + self._footprint_m(local_map))
+        inner = _about(local_map, pose, self._settings.reach_m)
+        part, within = local_map.part(*wide), local_map.part(*inner)
         if not np.isfinite(part.z).any():
             return None
-        checker = self._checker_for(part)
-        reasons = checker.ace_map(self._settings.bins)[
-            :,
-            inner_rows.start - rows.start : inner_rows.stop - rows.start,
-            inner_columns.start - columns.start : inner_columns.stop - columns.start,
-        ]
-        return RiskMap((reasons != 0).astype(np.float32), within.resolution_m, within.origin_m)
+        reasons = self._checker_for(part).ace_map(self._settings.bins)
+        rows, columns = (
+            slice(i.start - w.start, i.stop - w.start) for i, w in zip(inner, wide, strict=True)
+        )
+        p = (reasons[:, rows, columns] != 0).astype(np.float32)
+        return RiskMap(p, within.resolution_m, within.origin_m)
 
     def _by_pose(self, local_map: HeightMap, pose: Pose) -> RiskMap:
         if self._seen is not None and not _agree(self._seen, local_map):
@@ -136,12 +133,6 @@ def _about(local_map: HeightMap, pose: Pose, reach_m: float) -> tuple[slice, sli
     return slice(max(iy - n, 0), min(iy + n + 1, ny)), slice(max(ix - n, 0), min(ix + n + 1, nx))
 
 
-def _cut(local_map: HeightMap, rows: slice, columns: slice) -> HeightMap:
-    res, (x, y) = local_map.resolution_m, local_map.origin_m
-    origin = (x + columns.start * res, y + rows.start * res)
-    return HeightMap(local_map.z[rows, columns], res, origin)
-
-
 def _agree(a: HeightMap, b: HeightMap) -> bool:
     """Whether two maps have the same cells, and the same heights where both have any."""
     res = a.resolution_m
@@ -149,14 +140,9 @@ def _agree(a: HeightMap, b: HeightMap) -> bool:
     whole = [round(s) for s in shift]
     if b.resolution_m != res or max(abs(s - w) for s, w in zip(shift, whole, strict=True)) > 1e-6:
         return False
-    (ay, ax), (by, bx) = a.shape, b.shape
-    dx, dy = whole
-    rows = range(max(0, dy), min(ay, dy + by))
-    columns = range(max(0, dx), min(ax, dx + bx))
-    if not rows or not columns:
+    (ay, ax), (by, bx), (dx, dy) = a.shape, b.shape, whole
+    if not (-by < dy < ay and -bx < dx < ax):
         return True
-    return np.array_equal(
-        a.z[rows.start : rows.stop, columns.start : columns.stop],
-        b.z[rows.start - dy : rows.stop - dy, columns.start - dx : columns.stop - dx],
-        equal_nan=True,
-    )
+    mine = a.z[max(0, dy) : dy + by, max(0, dx) : dx + bx]
+    theirs = b.z[max(0, -dy) :, max(0, -dx) :][: mine.shape[0], : mine.shape[1]]
+    return np.array_equal(mine, theirs, equal_nan=True)

@@ -17,39 +17,11 @@ from mlnav.sim.navigator import SimulatedNavigator
 from mlnav.sim.records import CycleRecord, TraverseResult, out_of_work
 from mlnav.sim.sensor import Sensor, TruthSensor
 from mlnav.sim.state import RoverState
-from mlnav.sim.world import (
-    Execution,
-    KinematicWorld,
-    SettledStates,
-    World,
-    WorldError,
-)
+from mlnav.sim.world import Execution, KinematicWorld, SettledStates, World, WorldError
 
 __all__ = [
-    "CycleRecord",
-    "Execution",
-    "KinematicWorld",
-    "Localization",
-    "RoverState",
-    "Screen",
-    "Sensor",
-    "SettledStates",
-    "SimError",
-    "SimulatedNavigator",
-    "TraverseResult",
-    "TruthSensor",
-    "World",
-    "WorldError",
-    "at_rest",
-    "checked_point",
-    "default_endpoints",
-    "drawn_endpoints",
-    "lost_run",
-    "make_world",
-    "one_cycle",
-    "out_of_work",
-    "reason_names",
-    "screen",
-    "start_pose",
-    "traverse",
-]
+    "CycleRecord", "Execution", "KinematicWorld", "Localization", "RoverState", "Screen", "Sensor",
+    "SettledStates", "SimError", "SimulatedNavigator", "TraverseResult", "TruthSensor", "World",
+    "WorldError", "at_rest", "checked_point", "default_endpoints", "drawn_endpoints", "lost_run",
+    "make_world", "one_cycle", "out_of_work", "reason_names", "screen", "start_pose", "traverse",
+]  # fmt: skip

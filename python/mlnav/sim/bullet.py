@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mlnav import _core
 from mlnav.config import Bullet, Config, numbers_of, numbers_of_struct
@@ -77,13 +77,10 @@ Row = dict[str, Any]
 class BulletWorld:
     """Rigid-body physics. Open loop: slip and bounces are not corrected.
 
-    For each motion the wheels are steered, driven by counted turns and braked; between motions time
-    stands still. States are measured and judged by the core's rules, on the true map; belly contact
-    counts as a lack of clearance. Where a motion ends the run, the last state is the one that ended
-    it. Runs repeat bit for bit, in any process.
-
-    Raises:
-        WorldError: pybullet is missing, or cannot hold the terrain or rover.
+    States are measured and judged by the core's rules, on the true map; belly contact counts as a
+    lack of clearance. Where a motion ends the run, the last state is the one that ended it. Runs
+    repeat bit for bit, in any process. Raises WorldError: pybullet is missing, or cannot
+    hold the terrain or rover.
     """
 
     def __init__(
@@ -97,9 +94,9 @@ class BulletWorld:
         self._grid = HeightMap.of(terrain).grid
         self._kinematic = KinematicWorld(terrain, model)
         self._rig: Rig | None = None
-        # Set with it, where a rover is placed.
-        self._stand: Stand
-        self._stall: _Stall
+        self._stand: Stand  # set where a rover is placed
+        # Way made and commanded since stalling was last judged, across motions.
+        self._made_m = self._commanded_m = 0.0
 
     @classmethod
     def of(cls, settings: Bullet, config: Config, terrain: Terrain) -> Self:
@@ -117,11 +114,9 @@ class BulletWorld:
         """Put the rover down, wheels straight, and let it settle: one state, safe or not.
 
         It is dropped with its origin at `origin_z_m`, by default just above where the kinematic
-        world settles it. Where that finds no settled state, its unsafe state is returned.
-
-        Raises:
-            WorldError: outside the map or too near its edge, on unknown ground, or `origin_z_m` is
-                below or more than a few centimetres above the settled height.
+        world settles it. Where that finds no settled state, its unsafe state is returned. Raises
+        WorldError: outside the map or too near its edge, on unknown ground, or `origin_z_m` is
+        below or more than a few centimetres above the settled height.
         """
         self.close()
         self._ground.check_start(pose)
@@ -146,7 +141,7 @@ class BulletWorld:
         if stand is None:
             raise WorldError(f"the physics failed while the rover settled at {pose}")
         self._rig, self._stand = rig, stand
-        self._stall = _Stall()
+        self._made_m = self._commanded_m = 0.0
         log = _Log(stand, belly_n)
         log.add(self._judged(rig, log))
         return log.states
@@ -154,8 +149,7 @@ class BulletWorld:
     def execute(self, pose: Pose, motion: Motion) -> Execution:
         """Drive a committed motion from where the rover stands.
 
-        Raises:
-            WorldError: no rover was placed, or it stands elsewhere.
+        Raises WorldError: no rover was placed, or it stands elsewhere.
         """
         rig = self._rig
         if rig is None:
@@ -179,12 +173,10 @@ class BulletWorld:
             log.add(self._judged(rig, log))
         self._stand = log.stand
         states = log.states
-        faults = states.faults(-1) if ending is not None and len(states) else []
-        unsafe = UnsafeState.of(states, self._model.limits)
-        return Execution(
-            states, log.stand.pose, log.driven_m, log.counted, ending, tuple(faults), unsafe,
-            states.unsafe_count,
-        )  # fmt: skip
+        faults = tuple(states.faults(-1)) if ending is not None and len(states) else ()
+        unsafe, count = UnsafeState.of(states, self._model.limits), states.unsafe_count
+        pose, driven_m = log.stand.pose, log.driven_m
+        return Execution(states, pose, driven_m, log.counted, ending, faults, unsafe, count)
 
     def close(self) -> None:
         """Free the engine. The rover must be placed again to drive on."""
@@ -213,14 +205,15 @@ class BulletWorld:
             until = leg.steps * record // leg.records
             while done < until:
                 done += self._drive(rig, leg, log, begin, done, min(look, until - done))
-            if record == leg.records:
-                if self._settings.follows_path:
-                    most = done + round(_OVERTIME * leg.steps)
-                    while done < most and leg.left_m(begin, log.stand.pose) > _CLOSED_M:
-                        self._drive(rig, leg, log, begin, leg.steps, look)
-                        done += look
-                self._rest(rig, log)
-            self._record(rig, log)
+            if record < leg.records:
+                self._record(rig, log)
+        if self._settings.follows_path:
+            most = done + round(_OVERTIME * leg.steps)
+            while done < most and leg.left_m(begin, log.stand.pose) > _CLOSED_M:
+                self._drive(rig, leg, log, begin, leg.steps, look)
+                done += look
+        self._rest(rig, log)
+        self._record(rig, log)
 
     def _drive(self, rig: Rig, leg: _Leg, log: _Log, begin: Pose, done: int, steps: int) -> int:
         """Up to `steps` after `done` ones of a leg that began at `begin`; gives those made."""
@@ -233,9 +226,13 @@ class BulletWorld:
         rig.drive(rates * grip)
         before = log.stand.pose
         stepped = self._step(rig, steps, log, leg.ahead_m)
-        made_m = leg.made_m(before, log.stand.pose)
-        if self._stall.stalled(made_m, leg.swept_m * stepped * grip):
-            raise _Ended("high_centred" if log.touching else "stalled")
+        self._made_m += leg.made_m(before, log.stand.pose)
+        self._commanded_m += leg.swept_m * stepped * grip
+        if self._commanded_m >= _STALL_COMMANDED_M:
+            stalled = self._made_m < _STALL_SHARE * self._commanded_m
+            self._made_m = self._commanded_m = 0.0
+            if stalled:
+                raise _Ended("high_centred" if log.touching else "stalled")
         return stepped
 
     def _rest(self, rig: Rig, log: _Log) -> None:
@@ -246,14 +243,7 @@ class BulletWorld:
             steps += self._step(rig, rig.steps_in(_CHECK_S), log)
 
     def _step(self, rig: Rig, steps: int, log: _Log, ahead_m: float = 0.0) -> int:
-        """Simulate up to `steps`, each with a commanded distance, and check the rover.
-
-        Returns:
-            The steps made: fewer than asked for where belly contact is a limit.
-
-        Raises:
-            _Ended: the run is over.
-        """
+        """Simulate up to `steps`, fewer where belly contact is a limit; gives those made."""
         stepped, belly_n = rig.step(steps, stop_at_touch=self._settings.stop_at_limits)
         stand = rig.stand()
         if stand is None:
@@ -370,33 +360,14 @@ class _Log:
 
     @property
     def states(self) -> SettledStates:
-        poses = np.array(self._poses, np.float64).reshape(-1, 3)
-        columns: dict[str, NDArray[Any]] = {
-            name: np.array([row[name] for row in self._rows], kind)
-            for name, kind in _COLUMNS.items()
-        }
-        return SettledStates(poses, columns)
+        rows, poses = self._rows, np.array(self._poses, np.float64).reshape(-1, 3)
+        return SettledStates(
+            poses, {k: np.array([row[k] for row in rows], t) for k, t in _COLUMNS.items()}
+        )
 
     @property
     def _turned_rad(self) -> float:
         return wrapped(self.stand.pose[2] - self._start_rad)
-
-
-class _Stall:
-    """Detects driven wheels without progress of the rover, across motions of any length."""
-
-    def __init__(self) -> None:
-        self._made_m = self._driven_m = 0.0
-
-    def stalled(self, made_m: float, driven_m: float) -> bool:
-        """Whether the rover is stalled after these further distances."""
-        self._made_m += made_m
-        self._driven_m += driven_m
-        if self._driven_m < _STALL_COMMANDED_M:
-            return False
-        stalled = self._made_m < _STALL_SHARE * self._driven_m
-        self._made_m = self._driven_m = 0.0
-        return stalled
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,10 +394,38 @@ class _Leg:
     turned_m: float
     reach_m: float
 
+    @classmethod
+    def of(
+        cls,
+        curvature_per_m: float,
+        way: float,
+        record_step: float,
+        model: _core.RoverModel,
+        settings: Bullet,
+    ) -> _Leg:
+        """Of `way` metres, or radians where the curvature is infinite; negative: backwards."""
+        ahead, turned = (0.0, 1.0) if math.isinf(curvature_per_m) else (1.0, curvature_per_m)
+        angles, ways = _wheels(curvature_per_m, model)
+        steps_per_way = max(map(abs, ways)) * settings.steps_per_s / settings.speed_m_s
+        steps = max(1, math.ceil(abs(way) * steps_per_way - 1e-9))
+        step = way / steps
+        reach_m = float(np.hypot(*model.wheel_plan().T).max())
+        turns_per_m = settings.steps_per_s / model.geometry.wheel_radius_m
+        return cls(
+            curvature_per_m=curvature_per_m,
+            angles_rad=angles,
+            rates_rad_s=np.array(ways) * (step * turns_per_m),
+            steps=steps,
+            records=min(steps, max(1, math.ceil(abs(way) / record_step - 1e-9))),
+            ahead_m=ahead * step,
+            turned_m=turned * step * reach_m,
+            reach_m=reach_m,
+        )
+
     @property
     def uphill(self) -> float:
         """Sign of the slope: 1 forwards, -1 backwards, 0 in a turn."""
-        return math.copysign(1.0, self.ahead_m) if self.ahead_m else 0.0
+        return float(np.sign(self.ahead_m))
 
     @property
     def swept_m(self) -> float:
@@ -439,8 +438,8 @@ class _Leg:
         turn = math.isinf(self.curvature_per_m)
         motion = Motion(way, 0.0, 0.0) if turn else Motion(0.0, self.curvature_per_m, way)
         moved = np.array([way]), np.empty(0)
-        x, y, heading = motion.poses_at(begin, *(moved if turn else moved[::-1]))[0]
-        return float(x), float(y), float(heading)
+        x, y, heading = motion.poses_at(begin, *(moved if turn else moved[::-1]))[0].tolist()
+        return x, y, heading
 
     def left_m(self, begin: Pose, pose: Pose) -> float:
         """Of the way, or in a turn of the farthest wheel's, before the leg's end."""
@@ -465,9 +464,8 @@ class _Leg:
         bend = max(-_BEND_MOST_PER_M, min(_BEND_MOST_PER_M, bend))
         haste = 1.0 + max(-_HASTE, min(_HASTE, -ahead_m * self.uphill / _LAG_M))
         angles, ways = _wheels(self.curvature_per_m + bend, model)
-        per_way = np.abs(self.rates_rad_s).max() / max(
-            map(abs, _wheels(self.curvature_per_m, model)[1])
-        )
+        commanded = np.abs(_wheels(self.curvature_per_m, model)[1]).max()
+        per_way = np.abs(self.rates_rad_s).max() / commanded
         return angles, np.array(ways) * (per_way * haste * self.uphill)
 
     def made_m(self, before: Pose, after: Pose) -> float:
@@ -477,16 +475,13 @@ class _Leg:
         return made / self.swept_m
 
 
-def _legs(motion: Motion, model: _core.RoverModel, settings: Bullet) -> list[_Leg]:
-    turn_step = math.radians(settings.state_turn_deg)
-    return [
-        _leg(curvature, way, record_step, model, settings)
-        for curvature, way, record_step in (
-            (math.inf, motion.turn_rad, turn_step),
-            (motion.curvature_per_m, motion.length_m, settings.state_step_m),
-        )
-        if way != 0.0
-    ]
+def _legs(motion: Motion, model: _core.RoverModel, settings: Bullet) -> Iterator[_Leg]:
+    if motion.turn_rad:
+        turn_rad = math.radians(settings.state_turn_deg)
+        yield _Leg.of(math.inf, motion.turn_rad, turn_rad, model, settings)
+    if motion.length_m:
+        step_m = settings.state_step_m
+        yield _Leg.of(motion.curvature_per_m, motion.length_m, step_m, model, settings)
 
 
 def _wheels(curvature_per_m: float, model: _core.RoverModel) -> tuple[list[float], list[float]]:
@@ -504,29 +499,3 @@ def _wheels(curvature_per_m: float, model: _core.RoverModel) -> tuple[list[float
         angles.append(math.atan2(sign * left, sign * forward))
         ways.append(sign * math.hypot(forward, left))
     return angles, ways
-
-
-def _leg(
-    curvature_per_m: float,
-    way: float,
-    record_step: float,
-    model: _core.RoverModel,
-    settings: Bullet,
-) -> _Leg:
-    """A leg of `way` metres, or radians where the curvature is infinite; negative: backwards."""
-    ahead, turned = (0.0, 1.0) if math.isinf(curvature_per_m) else (1.0, curvature_per_m)
-    angles, ways = _wheels(curvature_per_m, model)
-    steps_per_way = max(map(abs, ways)) * settings.steps_per_s / settings.speed_m_s
-    steps = max(1, math.ceil(abs(way) * steps_per_way - 1e-9))
-    step = way / steps
-    reach_m = float(np.hypot(*model.wheel_plan().T).max())
-    return _Leg(
-        curvature_per_m=curvature_per_m,
-        angles_rad=angles,
-        rates_rad_s=np.array(ways) * (step * settings.steps_per_s / model.geometry.wheel_radius_m),
-        steps=steps,
-        records=min(steps, max(1, math.ceil(abs(way) / record_step - 1e-9))),
-        ahead_m=ahead * step,
-        turned_m=turned * step * reach_m,
-        reach_m=reach_m,
-    )

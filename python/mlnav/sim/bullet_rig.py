@@ -1,8 +1,4 @@
-"""Ground, engine and rover in PyBullet, for `BulletWorld`.
-
-The physics frame has its origin at the middle of the map and of its heights, so that nothing
-depends on the map's position.
-"""
+"""Ground, engine and rover in PyBullet; the origin is the middle of the map and of its heights."""
 
 from __future__ import annotations
 
@@ -79,14 +75,10 @@ class Ground:
         self._terrain = terrain
         self._edge_m = settings.edge_m
         self.resolution_m = res = terrain.resolution_m
-        ny, nx = terrain.shape
+        (ny, nx), (x, y) = terrain.shape, terrain.origin_m
         self._width_m, self._depth_m = (nx - 1) * res, (ny - 1) * res
-        self._middle_m = (
-            terrain.origin_m[0] + 0.5 * self._width_m,
-            terrain.origin_m[1] + 0.5 * self._depth_m,
-        )
-        edge = min(self._width_m, self._depth_m)
-        if edge <= 2.0 * self._edge_m:
+        self._middle_m = (x + 0.5 * self._width_m, y + 0.5 * self._depth_m)
+        if min(self._width_m, self._depth_m) <= 2.0 * self._edge_m:
             raise WorldError(
                 f"the terrain is too small: {nx} x {ny} cells of {res:g} m, and the rover must keep"
                 f" {self._edge_m:g} m from every edge"
@@ -158,19 +150,22 @@ class Ground:
 
     def patch(self, pose: Pose) -> Patch:
         """The patch for a rover at a pose; all have the same shape."""
-        x, y, _ = self.inner(*pose[:2])
-        starts, middles, reach = [], [], []
-        for at_m, n, nodes in zip((x, y), self.z.shape[::-1], self._nodes[::-1], strict=True):
+
+        def along(at_m: float, n: int, nodes: int) -> tuple[int, float, float, float]:
+            """First node, middle and reach."""
             i = round(at_m / self.resolution_m + 0.5 * (n - 1))
             start = min(max(i - nodes // 2, 0), n - nodes)
-            ends = [(i - 0.5 * (n - 1)) * self.resolution_m for i in (start, start + nodes - 1)]
-            starts.append(start)
-            middles.append(0.5 * (ends[0] + ends[1]))
-            reach.append(-math.inf if start == 0 else ends[0])
-            reach.append(math.inf if start + nodes == n else ends[1])
-        ix, iy = starts
-        z = self.z[iy : iy + self._nodes[0], ix : ix + self._nodes[1]]
-        return Patch(z, (middles[0], middles[1]), (reach[0], reach[1], reach[2], reach[3]))
+            ends = start, start + nodes - 1
+            low, high = ((i - 0.5 * (n - 1)) * self.resolution_m for i in ends)
+            least = -math.inf if start == 0 else low
+            return start, 0.5 * (low + high), least, math.inf if start + nodes == n else high
+
+        x, y, _ = self.inner(*pose[:2])
+        (ny, nx), (rows, columns) = self.z.shape, self._nodes
+        ix, middle_x, x_min, x_max = along(x, nx, columns)
+        iy, middle_y, y_min, y_max = along(y, ny, rows)
+        z = self.z[iy : iy + rows, ix : ix + columns]
+        return Patch(z, (middle_x, middle_y), (x_min, x_max, y_min, y_max))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +247,7 @@ class Rig:
         settings: Bullet,
     ) -> None:
         self._engine = engine = Engine(library)
+        self.close = engine.close
         self._ground = ground
         self._settings = settings
         self._patch: Patch | None = None
@@ -262,9 +258,7 @@ class Rig:
         engine.setPhysicsEngineParameter(
             fixedTimeStep=1.0 / settings.steps_per_s,
             numSolverIterations=settings.solver_iterations,
-            erp=0.2,
-            contactERP=0.2,
-            frictionERP=0.2,
+            **dict.fromkeys(("erp", "contactERP", "frictionERP"), 0.2),
             deterministicOverlappingPairs=1,
         )
         with tempfile.TemporaryDirectory() as folder:  # the library reads files only
@@ -281,27 +275,24 @@ class Rig:
         self._heightfield, self._sphere = library.GEOM_HEIGHTFIELD, library.GEOM_SPHERE
         self._step = engine.stepSimulation  # looked up once: called in every step
         self._contacts = engine.getContactPoints
-        self._set_dynamics((-1, *parts))
-        # The differential. Joints of opposite angles: in this library a gear of ratio +1.
-        gear = engine.createConstraint(
-            *(self._rover, self._joints[0], self._rover, self._joints[1], library.JOINT_GEAR),
-            *([0, 1, 0], [0, 0, 0], [0, 0, 0]),
-        )
-        engine.changeConstraint(gear, gearRatio=1.0, erp=0.2, maxForce=1e6)
-
-    def _set_dynamics(self, parts: tuple[int, ...]) -> None:
-        damping = _DAMPING_NMS * self._settings.mass_kg / urdf.ROVER_MASS_KG
-        for part in parts:
-            self._engine.changeDynamics(
+        damping = _DAMPING_NMS * settings.mass_kg / urdf.ROVER_MASS_KG
+        for part in (-1, *parts):
+            engine.changeDynamics(
                 *(self._rover, part),
-                lateralFriction=self._settings.friction,
+                lateralFriction=settings.friction,
                 linearDamping=0.0,
                 angularDamping=0.0,
                 jointDamping=damping if part in self._joints else 0.0,
                 **_PLAIN_CONTACT,
             )
         for joint in self._joints:  # the library brakes every joint
-            self._engine.setJointMotorControl2(self._rover, joint, self._velocity, force=0.0)
+            engine.setJointMotorControl2(self._rover, joint, self._velocity, force=0.0)
+        # The differential. Joints of opposite angles: in this library a gear of ratio +1.
+        gear = engine.createConstraint(
+            *(self._rover, self._joints[0], self._rover, self._joints[1], library.JOINT_GEAR),
+            *([0, 1, 0], [0, 0, 0], [0, 0, 0]),
+        )
+        engine.changeConstraint(gear, gearRatio=1.0, erp=0.2, maxForce=1e6)
 
     def as_built(self) -> dict[str, float]:
         """Settings that can be read back from the engine."""
@@ -318,10 +309,6 @@ class Rig:
     def steps_in(self, seconds: float) -> int:
         """Steps in a time."""
         return max(1, round(seconds * self._settings.steps_per_s))
-
-    def close(self) -> None:
-        """Free the engine."""
-        self._engine.close()
 
     def put(self, pose: Pose, posture: Mapping[str, float]) -> None:
         """Put the rover down at rest, brakes on, wheels straight. Posture: numbers of `STATE`."""
@@ -340,10 +327,7 @@ class Rig:
         self.brake()
 
     def follow(self, pose: Pose, *, standing: bool) -> None:
-        """Load a new patch where the rover is near the edge of the old one.
-
-        A standing rover gets it early, a moving one as late as possible.
-        """
+        """Load a new patch near the edge of the old one: early for a standing rover, else late."""
         x, y, _ = self._ground.inner(*pose[:2])
         margin_m = min(_MARGIN_M, 0.5 * self._ground.patch_half_m) if standing else _RESERVE_M
         if self._patch is None:
@@ -365,27 +349,22 @@ class Rig:
         # A visual of its own, or the library makes one of the ground, with twice the memory.
         speck = engine.createVisualShape(self._sphere, radius=0.001)
         self._field = engine.createMultiBody(0.0, self._shape, speck, [*patch.middle, 0.0])
-        engine.changeDynamics(
-            *(self._field, -1),
-            lateralFriction=1.0,  # the library multiplies frictions
-            **_PLAIN_CONTACT,
-        )
+        # The library multiplies frictions.
+        engine.changeDynamics(self._field, -1, lateralFriction=1.0, **_PLAIN_CONTACT)
         self._lay(patch.z)
         return patch
 
-    def _lay(self, z: NDArray[np.float32]) -> int:
-        """Create the heightfield, or replace its heights."""
-        ny, nx = z.shape
+    def _lay(self, z: NDArray[np.float32]) -> Any:
+        """Create the heightfield, or replace its heights; gives its number."""
         replaced = {} if self._shape is None else {"replaceHeightfieldIndex": self._shape}
-        shape: int = self._engine.createCollisionShape(
+        return self._engine.createCollisionShape(
             self._heightfield,
             meshScale=[self._ground.resolution_m, self._ground.resolution_m, 1.0],
             heightfieldData=z.ravel(),
-            numHeightfieldRows=nx,
-            numHeightfieldColumns=ny,
+            numHeightfieldRows=z.shape[1],
+            numHeightfieldColumns=z.shape[0],
             **replaced,
         )
-        return shape
 
     def brake(self) -> None:
         """Hold the wheels."""
@@ -416,13 +395,12 @@ class Rig:
     def steering_rad(self) -> F64:
         """(6,) angle of each wheel against the rover, in the core's order, left positive."""
         states = self._engine.getJointStates(self._rover, self._steers)
-        front_left, rear_left, front_right, rear_right = (float(s[0]) for s in states)
-        return np.array([front_left, 0.0, rear_left, front_right, 0.0, rear_right])
+        angles = [float(state[0]) for state in states]
+        return np.insert(angles, [1, 3], 0.0)  # the middle wheels
 
     def steering_left_rad(self, angles_rad: list[float]) -> float:
         """The most that a wheel still has to steer."""
-        states = self._engine.getJointStates(self._rover, self._steers)
-        return max(abs(float(s[0]) - a) for s, a in zip(states, angles_rad, strict=True))
+        return float(np.abs(np.delete(self.steering_rad(), [1, 4]) - angles_rad).max())
 
     def step(self, steps: int, *, stop_at_touch: bool = False) -> tuple[int, float]:
         """Simulate; gives the steps made and the largest force on the belly [N]."""

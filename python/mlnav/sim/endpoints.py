@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +42,9 @@ Point = tuple[float, float]
 def default_endpoints(terrain: Terrain, config: Config) -> tuple[Point, Point]:
     """The two points of the map's core that are farthest apart and suit as start and goal.
 
-    The core is the square of 28 m about the middle of the map (the shared real maps are rover-scale
-    there). Candidates lie on a 0.5 m lattice; both ends must pass the configured checker at all of
-    8 headings, and be connected by points that pass at some heading. Ties go to the first in
-    row-major order, start before goal.
+    The core is the square of 28 m about the middle of the map. Candidates lie on a 0.5 m lattice;
+    both ends must pass the configured checker at all of 8 headings, and be connected by points that
+    pass at some heading. Ties go to the first in row-major order, start before goal.
 
     Raises:
         SimError: there are no two such points.
@@ -52,25 +52,19 @@ def default_endpoints(terrain: Terrain, config: Config) -> tuple[Point, Point]:
     """
     check_cells(terrain, config)
     gx, gy = np.meshgrid(*_lattice(terrain, CORE_HALF_WIDTH_M))
-    heights = HeightMap.of(terrain)
-    checker = config.build_checker(heights.z.size)
-    checker.set_map(heights.grid)
-    passed = _passed(checker, gx, gy)
+    passed = _passed(terrain, config.build_checker(terrain.z.size), gx, gy)
     joined, groups = ndimage.label(passed.any(axis=-1), structure=np.ones((3, 3)))
     ends = passed.all(axis=-1)
-    best: tuple[float, Point, Point] | None = None
-    for group in range(1, groups + 1):
-        chosen = ends & (joined == group)
-        points = np.column_stack([gx[chosen], gy[chosen]])
-        pair = _farthest(points)
-        if pair is not None and (best is None or pair[0] > best[0]):
-            best = pair
-    if best is None or best[0] < 2.0 * config.traverse.goal_tolerance_m:
+    chosen = (ends & (joined == group) for group in range(1, groups + 1))
+    pairs = (_farthest(np.column_stack([gx[mask], gy[mask]])) for mask in chosen)
+    # The first of the farthest.
+    apart_m, start, goal = max(filter(None, pairs), key=itemgetter(0), default=(0.0, None, None))
+    if start is None or goal is None or apart_m < 2.0 * config.traverse.goal_tolerance_m:
         raise SimError(
             f"terrain {terrain.name!r} names no start and goal, and no two safe places far enough"
             " apart were found in its middle: give --start and --goal"
         )
-    return best[1], best[2]
+    return start, goal
 
 
 def _lattice(terrain: Terrain, half_m: float) -> tuple[F64, F64]:
@@ -85,8 +79,9 @@ def _lattice(terrain: Terrain, half_m: float) -> tuple[F64, F64]:
     return line(x_min, x_max), line(y_min, y_max)
 
 
-def _passed(checker: _core.Checker, x: F64, y: F64) -> NDArray[np.bool_]:
+def _passed(terrain: Terrain, checker: _core.Checker, x: F64, y: F64) -> NDArray[np.bool_]:
     """Whether points pass a checker, (*shape of x, 8): at each heading."""
+    checker.set_map(HeightMap.of(terrain).grid)
     headings = np.arange(HEADINGS) * (2.0 * math.pi / HEADINGS)
     poses = np.stack(np.broadcast_arrays(x[..., None], y[..., None], headings), axis=-1)
     safe: NDArray[np.bool_] = checker.reasons(poses.reshape(-1, 3)) == 0
@@ -116,8 +111,7 @@ class Screen:
 
     Attributes:
         x_m, y_m: lattice lines.
-        group: (ny, nx) number of a point's group; 0 where no heading is safe or the point is not
-            usable.
+        group: (ny, nx) number of a point's group; 0 where no rover could stand.
         extent_m: longer side of what is usable.
     """
 
@@ -140,13 +134,8 @@ def screen(terrain: Terrain, config: Config, size_m: float | None = None) -> Scr
 
     On a 0.5 m lattice a point is passable where the settled rover keeps the configured limits at
     any of 8 headings; adjacent passable points, diagonals included, form groups. Ground between
-    points and turns are not checked, so a drive is neither proved nor disproved.
-
-    Args:
-        terrain: the ground. Cells whose source was coarse (layer `source_mesh_spacing_m`) are left
-            out.
-        config: rover and limits, and zones.
-        size_m: side of the square about the map's middle; the whole map by default.
+    points and turns are not checked. Ground whose source was coarse and zones are left out. The
+    square about the map's middle is `size_m` wide, or the whole map.
 
     Raises:
         SimError: nothing of the map is usable.
@@ -159,9 +148,8 @@ def screen(terrain: Terrain, config: Config, size_m: float | None = None) -> Scr
     if not usable.any():
         raise SimError(f"terrain {terrain.name!r}: no known, rover-scale ground in its middle")
     checker = _core.Checker.settle(config.rover_model())
-    checker.set_map(HeightMap.of(terrain).grid)
     passable = np.zeros(gx.shape, np.bool_)
-    passable[usable] = _passed(checker, gx[usable], gy[usable]).any(axis=-1)
+    passable[usable] = _passed(terrain, checker, gx[usable], gy[usable]).any(axis=-1)
     group, _ = ndimage.label(passable, structure=np.ones((3, 3)))
     extent = max(float(np.ptp(gx[usable])), float(np.ptp(gy[usable])))
     return Screen(xs, ys, group.astype(np.int32), extent)
@@ -202,15 +190,14 @@ def drawn_endpoints(
         SimError: no such pair was found.
     """
     least = min(APART_M, APART_SHARE * screened.extent_m) if apart_m is None else apart_m
+    far_m = max(least, 2.0 * config.traverse.goal_tolerance_m)
     gx, gy = np.meshgrid(screened.x_m, screened.y_m)
     places = screened.group > 0
     points, groups = np.column_stack([gx[places], gy[places]]), screened.group[places]
     laid = 0
     for _ in range(_TRIES if len(points) else 0):
         i = int(rng.integers(len(points)))
-        far = np.hypot(*(points - points[i]).T) >= max(
-            least, 2.0 * config.traverse.goal_tolerance_m
-        )
+        far = np.hypot(*(points - points[i]).T) >= far_m
         choices = np.flatnonzero(far & (groups == groups[i]))
         if not len(choices):
             continue
@@ -222,16 +209,15 @@ def drawn_endpoints(
             return terrain, start, goal
         ground = lay(start, goal)
         laid += 1
-        if _safe_ends(ground, config, start, goal) and screen(ground, config, size_m).joined(
-            start, goal
-        ):
+        safe = _safe_ends(ground, config, start, goal)
+        if safe and screen(ground, config, size_m).joined(start, goal):
             return ground, start, goal
         if laid == _TRIES_LAID:
             break
+    tried = f" with what was laid on it in {laid} tries" if laid else ""
     raise SimError(
         f"terrain {terrain.name!r}: no safe start and goal at least {least:.1f} m apart"
-        " that hang together were found"
-        + (f" with what was laid on it in {laid} tries" if laid else "")
+        f" that hang together were found{tried}"
     )
 
 

@@ -19,7 +19,7 @@ from mlnav.linkage import STATE, linkage
 from mlnav.nav.motion import Motion, Pose
 from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
-from mlnav.sim.world import CONSTRAINTS, STATE_COLUMNS
+from mlnav.sim.world import CONSTRAINTS, STATE_COLUMNS, SettledStates
 from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
@@ -45,8 +45,7 @@ class Explanation:
 
     Attributes:
         pose: x, y [m], heading [rad].
-        safe: the verdict.
-        reasons: why it is rejected; empty when safe.
+        safe, reasons: the verdict, and why the pose is rejected.
         bounds: (least, most) of each name of `linkage.STATE`, NaN where the checker gave none.
         tilt_max_rad, clearance_min_m, relief_max_m: one-sided bounds, NaN likewise.
         margins: by name of `CONSTRAINTS`, positive inside the limit.
@@ -72,21 +71,30 @@ class Explanation:
     inner_steps: int
     lookups: int
 
-    @property
-    def bounded(self) -> bool:
-        """Whether the checker gave bounds."""
-        return all(math.isfinite(v) for pair in self.bounds.values() for v in pair)
-
     def as_dict(self) -> dict[str, Any]:
         """For records; NaN becomes null."""
-        one_sided = ("tilt_max_rad", "clearance_min_m", "relief_max_m")
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "places_m"}
-        bounds = dict(self.bounds) | {name: values.pop(name) for name in one_sided}
+        bounds = dict(self.bounds) | {name: values.pop(name) for name in _ONE_SIDED}
         if self.wheels is not None:
             boxes = zip(WHEELS, self.wheels, strict=True)
             values["wheels"] = {name: asdict(box) for name, box in boxes}
         record: dict[str, Any] = plain(values | {"bounds": bounds})
         return record
+
+
+_ONE_SIDED = ("tilt_max_rad", "clearance_min_m", "relief_max_m")
+
+
+def _asked(terrain: Terrain, config: Config, pose: Pose) -> tuple[_core.Checker, _core.Grid]:
+    """The checker, with the map that holds the pose."""
+    check_cells(terrain, config)
+    if not all(map(math.isfinite, pose)):
+        raise SimError(f"pose must be finite, got {pose}")
+    if not terrain.contains(pose[0], pose[1]):
+        raise SimError(f"pose ({pose[0]:g}, {pose[1]:g}) is outside the map {terrain.extent_m}")
+    checker, grid = config.build_checker(terrain.z.size), HeightMap.of(terrain).grid
+    checker.set_map(grid)
+    return checker, grid
 
 
 def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:
@@ -97,38 +105,25 @@ def explain(terrain: Terrain, config: Config, pose: Pose) -> Explanation:
         ConfigError, CoreError: the configuration or map is refused.
         TerrainError: cells are too coarse.
     """
-    check_cells(terrain, config)
-    if not all(map(math.isfinite, pose)):
-        raise SimError(f"pose must be finite, got {pose}")
-    if not terrain.contains(pose[0], pose[1]):
-        raise SimError(f"pose ({pose[0]:g}, {pose[1]:g}) is outside the map {terrain.extent_m}")
-    grid, model = HeightMap.of(terrain).grid, config.rover_model()
-    checker = config.build_checker(terrain.z.size)
-    checker.set_map(grid)
+    (checker, grid), model = _asked(terrain, config, pose), config.rover_model()
     at = np.array([pose], np.float64)
     report = {name: column[0] for name, column in checker.report(at).items()}
-    state = {name: column[0] for name, column in _core.settle(grid, model, at).items()}
-    status = int(state["status"])
-    settled = {name: float(state[name]) for name in STATE_COLUMNS} if status == 0 else None
-    faults = reason_names(int(state["reasons"])) or ([_core.status_name(status)] if status else [])
-    bounds = {name: (float(report[name][0]), float(report[name][1])) for name in STATE}
+    states = SettledStates(at, _core.settle(grid, model, at))
+    state = {name: column[0] for name, column in states.columns.items()}
+    rests = int(state["status"]) == 0
     places = np.column_stack([state["forward_m"], state["left_m"], state["heights_m"]])
+    bounds = {name: (float(report[name][0]), float(report[name][1])) for name in STATE}
     return Explanation(
         pose=pose,
         safe=bool(report["safe"]),
         reasons=tuple(reason_names(int(report["reasons"]))),
         bounds=bounds,
-        tilt_max_rad=float(report["tilt_max_rad"]),
-        clearance_min_m=float(report["clearance_min_m"]),
-        relief_max_m=float(report["relief_max_m"]),
-        margins={
-            name: float(report[f"margin_{name}_{constraint.unit}"])
-            for name, constraint in CONSTRAINTS.items()
-        },
+        **{name: float(report[name]) for name in _ONE_SIDED},
+        margins={k: float(report[f"margin_{k}_{c.unit}"]) for k, c in CONSTRAINTS.items()},
         wheels=_wheel_boxes(config, grid, model, pose, bounds),
-        settled=settled,
-        settled_faults=tuple(faults),
-        places_m=places if status == 0 else None,
+        settled={name: float(state[name]) for name in STATE_COLUMNS} if rests else None,
+        settled_faults=tuple(states.faults(0)),
+        places_m=places if rests else None,
         inner_steps=int(report["inner_steps"]),
         lookups=int(report["lookups"]),
     )
@@ -152,8 +147,7 @@ def _wheel_boxes(
             forward, left = (v.ravel() for v in at)
             there = [pose[0] + (c * forward - s * left), pose[1] + (s * forward + c * left)]
             poses = np.column_stack([*there, np.full(forward.size, pose[2])])
-            heights = grid.wheel_heights(model, poses)
-            boxes.append(np.column_stack([forward, left, heights]))
+            boxes.append(np.column_stack([forward, left, grid.wheel_heights(model, poses)]))
         points = np.stack(boxes, axis=1)
     else:
         # The corners of the box of states, and its middle: it is small, and wheels move almost
@@ -204,21 +198,15 @@ class WayExplanation:
 def explain_way(terrain: Terrain, config: Config, pose: Pose, motion: Motion) -> WayExplanation:
     """Ask the configured checker about an arc or a turn, stretch by stretch, and settle along it.
 
-    Raises:
-        SimError: the pose is not on the map, or the motion is none or both.
+    Raises SimError: the pose is not on the map, or the motion is none or both.
     """
-    check_cells(terrain, config)
-    if not (all(map(math.isfinite, pose)) and terrain.contains(pose[0], pose[1])):
-        raise SimError(f"pose {pose} is not on the map {terrain.extent_m}")
+    (checker, grid), model = _asked(terrain, config, pose), config.rover_model()
     if bool(motion.turn_rad) == bool(motion.length_m):
         raise SimError("a way is an arc or a turn in place")
     turns = bool(motion.turn_rad)
     extent = motion.turn_rad or motion.length_m
     way_m = abs(extent) * (1.5 if turns else 1.0)
     steered = math.inf if turns else motion.curvature_per_m
-    grid, model = HeightMap.of(terrain).grid, config.rover_model()
-    checker = config.build_checker(terrain.z.size)
-    checker.set_map(grid)
     whole = checker.reasons(motion.sweeps(pose, steered))
 
     parts = max(1, math.ceil(way_m / PART_M))
@@ -238,9 +226,7 @@ def explain_way(terrain: Terrain, config: Config, pose: Pose, motion: Motion) ->
         reasons=tuple(reason_names(int(np.bitwise_or.reduce(whole)))),
         edge_m=np.linspace(0.0, way_m, parts + 1),
         bounds={name: np.asarray(report[name], np.float64) for name in STATE},
-        tilt_max_rad=np.asarray(report["tilt_max_rad"], np.float64),
-        clearance_min_m=np.asarray(report["clearance_min_m"], np.float64),
-        relief_max_m=np.asarray(report["relief_max_m"], np.float64),
+        **{name: np.asarray(report[name], np.float64) for name in _ONE_SIDED},
         state_m=np.linspace(0.0, way_m, count + 1),
         settled={name: np.asarray(states[name], np.float64) for name in STATE_COLUMNS},
     )

@@ -43,7 +43,7 @@ def traverse(
     navigator: SimulatedNavigator | None = None,
     world: World | None = None,
 ) -> TraverseResult:
-    """Drive a rover from start to goal.
+    """Drive a rover from start to goal. Ctrl-C ends the run as `interrupted` instead of raising.
 
     Args:
         terrain: the true ground.
@@ -54,10 +54,7 @@ def traverse(
         heading_rad: at the start; towards the goal by default.
         observers: called at the end of each cycle.
         navigator: a new one; the configuration's by default.
-        world: the configuration's by default.
-
-    Returns:
-        The result. Ctrl-C ends the run as `interrupted` instead of raising.
+        world: likewise.
 
     Raises:
         SimError: start, goal or heading is missing, off the map, over unknown ground or not finite.
@@ -134,8 +131,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
     """The point, if the map has known ground there.
 
-    Raises:
-        SimError: missing, not finite, off the map, or over unknown ground.
+    Raises SimError: missing, not finite, off the map, or over unknown ground.
     """
     if point is None:
         raise SimError(f"no {label}: the terrain {terrain.name!r} names none, so one must be given")
@@ -143,12 +139,9 @@ def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
     if not (math.isfinite(x) and math.isfinite(y)):
         raise SimError(f"{label} must be finite, got ({x:g}, {y:g})")
     if not terrain.contains(x, y):
-        x_min, x_max, y_min, y_max = terrain.extent_m
-        raise SimError(
-            f"{label} ({x:g}, {y:g}) is outside the map:"
-            f" x {x_min:g} to {x_max:g}, y {y_min:g} to {y_max:g} m"
-        )
-    if not math.isfinite(float(terrain.height(x, y))):
+        extent = "x {:g} to {:g}, y {:g} to {:g} m".format(*terrain.extent_m)
+        raise SimError(f"{label} ({x:g}, {y:g}) is outside the map: {extent}")
+    if not math.isfinite(terrain.height(x, y)):
         raise SimError(f"{label} ({x:g}, {y:g}) is on unknown ground")
     return x, y
 
@@ -158,8 +151,7 @@ def start_pose(
 ) -> Pose:
     """The pose that a run begins at.
 
-    Raises:
-        SimError: as `checked_point`, or the heading is unusable.
+    Raises SimError: as `checked_point`, or the heading is unusable.
     """
     x, y = checked_point("start", start or terrain.start_m, terrain)
     if heading_rad is None:

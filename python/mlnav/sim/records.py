@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from mlnav.core import reason_names
+from mlnav.io.records import plain
 from mlnav.nav import Cycle, Pose
 from mlnav.sim.state import RoverState
 from mlnav.sim.world import Execution, SettledStates, UnsafeState
@@ -50,15 +51,10 @@ MODELLED_S_PER_EVALUATION = 0.010
 """Published RAD750 figure for one ACE evaluation: 10-15 ms a pose."""
 
 
-OUT_OF_WORK = 0.05
-"""A heuristic without a map in more than this share of the cycles that asked it is reported."""
-
-
 def out_of_work(asked: int, missing: int) -> str | None:
-    """A warning about a heuristic that often had no map when asked, or None."""
-    if missing <= OUT_OF_WORK * asked:
-        return None
-    return f"the heuristic had no map in {missing} of {asked} cycles that asked for one"
+    """A warning about a heuristic that had no map in more than 5 % of the cycles that asked it."""
+    warning = f"the heuristic had no map in {missing} of {asked} cycles that asked for one"
+    return warning if missing > 0.05 * asked else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,15 +170,15 @@ class CycleRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """The record for a file, wall times apart under `timing_s`."""
-        plain = {
-            f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in _NOT_PLAIN
-        }
-        return {
-            **plain,
-            "believed": [*self.estimated_pose, self.estimated_z_error_m],
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NOT_PLAIN}
+        record: dict[str, Any] = plain({
+            **values,
+            "unsafe": self.unsafe and self.unsafe.as_dict(),
+            "believed": (*self.estimated_pose, self.estimated_z_error_m),
             "motion": {name: getattr(self, name) for name in _MOTION},
             "judged_states": len(self.states),
-        }
+        })  # fmt: skip
+        return record
 
 
 _MOTION = ("turn_rad", "curvature_per_m", "length_m")
@@ -194,14 +190,6 @@ _OF_THE_PLAN = (
 _OF_THE_CYCLE = ("risk_asked", "risk_missing", "inferences", "events")
 
 _NOT_PLAIN = (*_MOTION, "estimated_pose", "estimated_z_error_m", "path", "states")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, UnsafeState):
-        return value.as_dict()
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _extreme(reduce: Any, states: SettledStates, column: str) -> float | None:
@@ -287,9 +275,10 @@ class TraverseResult:
         evaluations = [c.ace_evaluations for c in self.cycles]
         total = sum(evaluations)
         overthinks = sum(c.overthink for c in self.cycles)
-        found = [c for c in self.cycles if c.outcome == "path"]
+        floors = [c.ace_floor for c in self.cycles if c.outcome == "path"]
         events = [event for cycle in self.cycles for event in cycle.events]
         n = len(self.cycles)
+        flight_s = total * MODELLED_S_PER_EVALUATION
         summary: dict[str, Any] = {
             **{name: getattr(self, name) for name in _IDENTITY},
             "start": list(self.start),
@@ -307,8 +296,8 @@ class TraverseResult:
                 "max": max(evaluations, default=None),
             },
             "ace_evaluations": total,
-            "ace_floor": sum(c.ace_floor for c in found),
-            "ace_floor_per_cycle": sum(c.ace_floor for c in found) / len(found) if found else None,
+            "ace_floor": sum(floors),
+            "ace_floor_per_cycle": sum(floors) / len(floors) if floors else None,
             "overthinks": overthinks,
             "overthink_rate": overthinks / n if n else None,
             **{name: sum(getattr(c, name) for c in self.cycles) for name in _SUMMED},
@@ -319,10 +308,8 @@ class TraverseResult:
             "judged_states": self.judged_states,
             "events": {"count": len(events), "distinct": list(dict.fromkeys(events))},
             "built": dict(self.built),
-            "modelled_flight_ace_s": total * MODELLED_S_PER_EVALUATION,
-            "modelled_flight_ace_s_per_cycle": (
-                total * MODELLED_S_PER_EVALUATION / n if n else None
-            ),
+            "modelled_flight_ace_s": flight_s,
+            "modelled_flight_ace_s_per_cycle": flight_s / n if n else None,
         }
         if timing:
             stages = _summed(c.timing_s for c in self.cycles)

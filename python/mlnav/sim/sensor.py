@@ -44,11 +44,10 @@ def make_sensor(terrain: Terrain, config: Config, seed: int) -> Sensor:
 
 
 class TruthSensor:
-    """The true heights in a square window around the rover.
+    """The true heights in a square window of whole cells around the rover, smaller at the border.
 
-    The window is cut on whole cells, without resampling. Its corner lies on a multiple of
-    `align_cells`, so that a planner's coarse cells cover the same ground in every cycle. At the
-    border of the terrain the window is smaller.
+    Its corner lies on a multiple of `align_cells`, so that a planner's coarse cells cover the same
+    ground in every cycle.
     """
 
     def __init__(
@@ -61,9 +60,8 @@ class TruthSensor:
         height_error_m: float = 0.0,
     ) -> None:
         self._terrain = terrain
-        self._keep_out = keep_out
-        self._align = align_cells
-        self._height_error_m = height_error_m or None
+        self._map = replace(HeightMap.of(terrain, keep_out), height_error_m=height_error_m or None)
+        self._align, self._height_error_m = align_cells, height_error_m
         self._half_cells = max(1, round(half_width_m / terrain.resolution_m))
 
     @classmethod
@@ -90,45 +88,34 @@ class TruthSensor:
         """Size of the window, in whole cells, and its error."""
         return {
             "sensor.half_width_m": self._half_cells * self._terrain.resolution_m,
-            "sensor.height_error_m": self._height_error_m or 0.0,
+            "sensor.height_error_m": self._height_error_m,
         }
 
     def sense(self, state: RoverState) -> HeightMap:
         """The window about the rover, shifted and turned by its error of localization.
 
-        Raises:
-            TerrainError: the rover is off the map.
+        Raises TerrainError: the rover is off the map.
         """
         if state.exact:
             return self.window(state.true_pose)
         # The same lattice about the estimated pose, with the heights at its true place.
         frame = self.window(state.estimated_pose)
         (ny, nx), (x0, y0), res = frame.shape, frame.origin_m, frame.resolution_m
-        x, y = np.meshgrid(x0 + res * np.arange(nx), y0 + res * np.arange(ny))
-        turned = state.true_pose[2] - state.estimated_pose[2]
-        c, s = math.cos(turned), math.sin(turned)
-        dx, dy = x - state.estimated_pose[0], y - state.estimated_pose[1]
-        true_x, true_y = state.true_pose[0] + c * dx - s * dy, state.true_pose[1] + s * dx + c * dy
-        z = self._terrain.height(true_x, true_y) + state.estimated_z_error_m
+        (x, y, heading), (at_x, at_y, at_heading) = state.true_pose, state.estimated_pose
+        dx, dy = np.meshgrid(x0 + res * np.arange(nx) - at_x, y0 + res * np.arange(ny) - at_y)
+        c, s = math.cos(heading - at_heading), math.sin(heading - at_heading)
+        z = self._terrain.height(x + c * dx - s * dy, y + s * dx + c * dy)
+        z += state.estimated_z_error_m
         return replace(frame, z=z.astype(np.float32))
 
     def window(self, pose: Pose) -> HeightMap:
         """The window about the cell that a pose is in.
 
-        Raises:
-            TerrainError: the pose is off the map.
+        Raises TerrainError: the pose is off the map.
         """
         iy, ix = self._terrain.cell(pose[0], pose[1])
         ny, nx = self._terrain.shape
-        rows, columns = self._range(iy, ny), self._range(ix, nx)
-        res, (x, y) = self._terrain.resolution_m, self._terrain.origin_m
-        return HeightMap(
-            self._terrain.z[rows, columns],
-            res,
-            (x + columns.start * res, y + rows.start * res),
-            None if self._keep_out is None else self._keep_out[rows, columns],
-            height_error_m=self._height_error_m,
-        )
+        return self._map.part(self._range(iy, ny), self._range(ix, nx))
 
     def _range(self, cell: int, cells: int) -> slice:
         first = (cell - self._half_cells) // self._align * self._align

@@ -62,11 +62,9 @@ def standing(
         known = (reasons & undecided_bits) == 0
         passed[block] += (reasons == 0).sum(axis=0, dtype=np.int32)
         decided[block] += known.sum(axis=0, dtype=np.int32)
-        for bit in range(len(counts)):
-            counts[bit] += np.count_nonzero(known & ((reasons >> bit) & 1).astype(bool))
+        counts += [np.count_nonzero(known & (reasons >> bit & 1 > 0)) for bit in range(len(counts))]
         progress(block.stop, ny)
-    with np.errstate(invalid="ignore"):
-        share = np.where(decided > 0, passed / np.float32(bins), np.float32("nan"))
+    share = np.where(decided > 0, passed / np.float32(bins), np.float32("nan"))
     total = max(int(decided.sum()), 1)
     rejects = {name: float(counts[i]) / total for i, name in enumerate(_core.REASONS) if counts[i]}
     return Standing(share.astype(np.float32), rejects, ny * nx * bins)
@@ -84,10 +82,9 @@ def _slabs(
     blocks = [slice(i, min(i + rows, ny)) for i in range(0, ny, rows)]
     # Threads, since the core computes without the interpreter's lock and checkers only read.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        slabs = pool.map(lambda block: _rows(checker, heights, block, bins), blocks)
         try:
-            yield from zip(
-                blocks, pool.map(lambda b: _rows(checker, heights, b, bins), blocks), strict=True
-            )
+            yield from zip(blocks, slabs, strict=True)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

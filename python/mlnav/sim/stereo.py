@@ -1,9 +1,7 @@
 """Stereo cameras on the mast, and the map made of their points.
 
-World and rover frames are those of `mlnav.linkage`; the camera's is x along its axis, y left, z up
-in the image. Rays are cast on one lattice of azimuths and elevations of the levelled world, for all
-views together; a view keeps those within its frustum. At a given azimuth a frustum is an interval
-of slopes, and so is what the rover's own body hides.
+Rays are cast on one lattice of azimuths and elevations of the levelled world; a view keeps those
+within its frustum. At an azimuth a frustum is an interval of slopes, as is what the rover hides.
 """
 
 from __future__ import annotations
@@ -35,10 +33,9 @@ STEEPEST_DEG = 89.5
 class StereoSensor:
     """Views from the mast at every stop, averaged in the cells of a rolling map.
 
-    The centre of the terrain's first cell is a cell's centre. The window is a square of fixed size,
-    beyond the terrain unknown; its corner lies on a multiple of the planner's coarse cells, as of
-    `TruthSensor`. The map is in the frame of the estimated poses: points keep their place, so a
-    growing error blurs the map.
+    The window is a square of fixed size on the terrain's lattice; its corner lies on a multiple of
+    the planner's coarse cells. The map is in the frame of the estimated poses: points keep their
+    place, so a growing error blurs the map.
     """
 
     def __init__(
@@ -91,8 +88,11 @@ class StereoSensor:
             ConfigError: nothing is seen, and no known start is configured.
             CoreError: the cameras are below the ground.
         """
-        iy, ix = self._map.cell(*state.estimated_pose[:2])
-        self._map.move((self._corner(iy), self._corner(ix)))
+        iy, ix = (
+            (cell - self._half_cells) // self._align * self._align
+            for cell in self._map.cell(*state.estimated_pose[:2])
+        )
+        self._map.move((iy, ix))
         if not self._begun:
             self._begun = True
             self._map.add(*self._known_start(state))
@@ -178,22 +178,17 @@ class StereoSensor:
         columns = np.flatnonzero(np.any([lo <= hi for lo, hi in views], axis=0))
         if not columns.size:
             return np.zeros((0, 0), bool), azimuth[:0], self._elevations[:0]
-        up = slice(
-            np.searchsorted(self._slopes, lo[columns].min()),
-            np.searchsorted(self._slopes, hi[columns].max(), side="right"),
-        )
+        first = np.searchsorted(self._slopes, lo[columns].min())
+        up = slice(first, np.searchsorted(self._slopes, hi[columns].max(), side="right"))
         slopes = self._slopes[up]
 
-        def within(interval: tuple[F64, F64]) -> NDArray[np.bool_]:
-            lo, hi = (bound[columns, None] for bound in interval)
-            return (lo <= slopes) & (slopes <= hi)
+        def within(intervals: list[tuple[F64, F64]]) -> NDArray[np.bool_]:
+            rays = np.zeros((columns.size, slopes.size), bool)
+            for lo, hi in intervals:
+                rays |= (lo[columns, None] <= slopes) & (slopes <= hi[columns, None])
+            return rays
 
-        seen = within(views[0])
-        for view in views[1:]:
-            seen |= within(view)
-        for shadow in shadows:
-            seen &= ~within(shadow)
-        return seen, azimuth[columns], self._elevations[up]
+        return within(views) & ~within(shadows), azimuth[columns], self._elevations[up]
 
     def _posture(self, state: RoverState) -> tuple[float, float, float]:
         """True roll, pitch [rad] and height of the origin [m]; level where it has not settled."""
@@ -213,28 +208,18 @@ class StereoSensor:
         c, s = math.cos(turned), math.sin(turned)
         x, y, _ = state.true_pose
         z = self._terrain.height(x + c * dx - s * dy, y + s * dx + c * dy)
-        known = ~np.isnan(z)
-        return (
-            (state.estimated_pose[0] + dx)[known],
-            (state.estimated_pose[1] + dy)[known],
-            z[known] + state.estimated_z_error_m,
-            np.zeros(known.sum()),
-            np.zeros(known.sum()),
-        )
-
-    def _corner(self, cell: int) -> int:
-        """First cell of the window about a cell: a multiple of `align`."""
-        return (cell - self._half_cells) // self._align * self._align
+        known, (at_x, at_y, _) = ~np.isnan(z), state.estimated_pose
+        exact = np.zeros(known.sum())
+        heights = z[known] + state.estimated_z_error_m
+        return (at_x + dx)[known], (at_y + dy)[known], heights, exact, exact
 
 
 def _filled(z: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
-    """Heights with holes of up to 2 x `reach` (>= 1) cells across filled by the mean around them.
-
-    Holes are found by morphological closing, so known ground does not grow outwards.
-    """
+    """Heights with holes of up to 2 x `reach` (>= 1) cells filled by the mean around them."""
     side = 2 * reach + 1
     wide = np.pad(z, reach, constant_values=np.nan)  # unknown ground beyond the window, too
     grown = maximum_filter(~np.isnan(wide), side, mode="constant", cval=0)
+    # Closing: known ground does not grow outwards.
     closed = minimum_filter(grown, side)[reach:-reach, reach:-reach]
     holes = closed & np.isnan(z)
     out = z.copy()
@@ -274,11 +259,7 @@ def _frustum(settings: Stereo, azimuth_deg: float) -> F64:
 
 
 def _shadows(rover: Rover, mast_m: F64) -> list[F64]:
-    """Cones, as of `_frustum`, that the rover hides from the mast.
-
-    Two level rectangles stand for the rover: its deck, and one over all wheels at the height of
-    their tops. One as high as the mast hides nothing.
-    """
+    """Cones, as of `_frustum`, that the rover hides: below its deck, and below its wheels' tops."""
     r, deck_z = rover.wheel_radius_m, rover.pan_height_m + DECK_ABOVE_PAN_M
     wheel_y = max(rover.front_y_m, rover.middle_y_m, rover.rear_y_m) + rover.wheel_width_m / 2
     shadows: list[F64] = []
@@ -286,7 +267,7 @@ def _shadows(rover: Rover, mast_m: F64) -> list[F64]:
         (rover.pan_rear_x_m, rover.pan_front_x_m, rover.pan_half_width_m, deck_z),
         (rover.rear_x_m - r, rover.front_x_m + r, wheel_y, 2 * r),
     ):
-        if z < mast_m[2]:
+        if z < mast_m[2]:  # else it hides nothing
             # Counter-clockwise from above: normals of the cone's sides come out outwards.
             corners = np.array([(rear, -y, z), (front, -y, z), (front, y, z), (rear, y, z)])
             edges = corners - mast_m

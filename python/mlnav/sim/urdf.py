@@ -53,10 +53,8 @@ def rover_urdf(geometry: _core.RoverGeometry, mass_kg: float = ROVER_MASS_KG) ->
     """The URDF of a rover of this mass, whose parts keep their shares of it.
 
     The base link `body` has its origin at its centre of mass, `body_origin_m` in the rover frame.
-    Only the wheels and the body collide; the bottom face of the body is the belly pan.
-
-    Raises:
-        WorldError: no rover can be built with this geometry or mass.
+    Only the wheels and the body collide; the bottom face of the body is the belly pan. Raises
+    WorldError: no rover can be built with this geometry or mass.
     """
     _check(geometry, mass_kg)
     robot = Element("robot", name="mlnav_rover")

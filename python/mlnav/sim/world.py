@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -13,27 +13,16 @@ from numpy.typing import NDArray
 from mlnav import _core
 from mlnav.config import Config, Kinematic, Limits, numbers_of_struct
 from mlnav.core import WHEELS, HeightMap, reason_names
+from mlnav.linkage import STATE
 from mlnav.nav.motion import F64, Motion, Pose, wrapped
 from mlnav.terrain import Terrain
 
 _NOT_SETTLED = 1 << _core.REASONS.index("not_settled")
 
-STATE_COLUMNS = (
-    "roll_rad",
-    "pitch_rad",
-    "differential_rad",
-    "bogie_left_rad",
-    "bogie_right_rad",
-    "origin_z_m",
-    "tilt_rad",
-    "clearance_m",
-    "relief_max_m",
-)
-
+STATE_COLUMNS = (*STATE, "tilt_rad", "clearance_m", "relief_max_m")
 
 _OFFSET = 0.5 * (3.0 - math.sqrt(5.0))
-"""Offset of the first judged place, in steps. It is irrational, so that a checker's poses at round
-spacings never fall on the judged ones again and again."""
+"""Of the first judged place, in steps; irrational, so that poses at round spacings seldom meet."""
 
 
 def _out_of_phase(way: float, step: float) -> F64:
@@ -79,14 +68,9 @@ class SampledMotion:
 
     @classmethod
     def of(
-        cls,
-        motion: Motion,
-        start: Pose,
-        steering_rad: F64,
-        model: _core.RoverModel,
-        spacing: Spacing,
+        cls, motion: Motion, start: Pose, steering: F64, model: _core.RoverModel, spacing: Spacing
     ) -> SampledMotion:
-        """A motion of a rover whose wheels are steered by (6,) angles at its start.
+        """A motion of a rover whose wheels are steered by (6,) angles [rad] at its start.
 
         Before a turn or an arc the rover stands while its wheels steer, all in the same time.
         """
@@ -103,15 +87,15 @@ class SampledMotion:
             if not n:
                 continue
             target = model.wheel_steering_rad(curvature)
-            change = target - steering_rad
+            change = target - steering
             most = float(np.abs(change).max())
             shares = _out_of_phase(1.0, spacing.steer_rad / most) if most > 1e-9 else np.empty(0)
-            k, steers = len(shares), steering_rad + shares[:, None] * change
+            k, steers = len(shares), steering + shares[:, None] * change
             parts += [
                 (np.repeat(at, k, axis=0), steers, np.full(k, 1, np.uint8), np.zeros(k)),
                 (poses, np.tile(target, (n, 1)), np.full(n, phase, np.uint8), driven),
             ]
-            at, steering_rad = poses[-1:], target
+            at, steering = poses[-1:], target
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -164,15 +148,10 @@ class UnsafeState:
             where the stretch begins.
         reasons: names of all that are exceeded somewhere in the stretch.
         part: of the rover that exceeds it; empty where no single part does.
-        value: the worst along the stretch [unit]; None where the constraint has no number.
-        limit: of the value [unit].
-        excess: beyond the limit [unit].
+        value, limit, excess: the worst along the stretch [unit]; None: it has no number.
         unit: `m`, `rad` or empty.
-        pose: where the stretch begins: x, y [m], heading [rad].
-        phase: of `PHASES`, there.
-        distance_m: driven up to there.
-        length_m: of arc from its first state to its last.
-        turn_rad: turned in place from its first state to its last.
+        pose, phase, distance_m: where the stretch begins; of `PHASES` there; driven up to there.
+        length_m, turn_rad: of arc, and turned in place, from its first state to its last.
         states: judged states in it.
     """
 
@@ -201,9 +180,9 @@ class UnsafeState:
         reasons = int(np.bitwise_or.reduce(states.columns["reasons"][first:end]))
         name, constraint = _most_exceeded(states, first, limits)
         value = limit = excess = None
-        part = ""
+        part = unit = ""
         if constraint is not None:
-            over = constraint.excess(states.columns, limits)
+            over, unit = constraint.excess(states.columns, limits), constraint.unit
             worst = first + int(np.nanargmax(over[first:end]))
             value, excess = float(constraint.values(states.columns)[worst]), float(over[worst])
             limit, part = getattr(limits, constraint.limit), constraint.part(states.columns, worst)
@@ -218,7 +197,7 @@ class UnsafeState:
             value=value,
             limit=limit,
             excess=excess,
-            unit="" if constraint is None else constraint.unit,
+            unit=unit,
             pose=(x, y, heading),
             phase=PHASES[int(states.columns["phase"][first])],
             distance_m=float(driven[first]),
@@ -242,9 +221,10 @@ class UnsafeState:
         extent = [f"{self.length_m:.2f} m"] if self.length_m else []
         extent += [f"{math.degrees(self.turn_rad):.1f} deg"] if self.turn_rad else []
         over = f" over {' and '.join(extent)}" if extent else ""
-        states = f"{self.states} state" if self.states == 1 else f"{self.states} states"
+        plural = "" if self.states == 1 else "s"
         phases = ("standing", "while steering at a standstill", "in a turn", "in an arc")
-        return f"{what}, in {states}{over}, first {phases[PHASES.index(self.phase)]}"
+        first = phases[PHASES.index(self.phase)]
+        return f"{what}, in {self.states} state{plural}{over}, first {first}"
 
 
 @dataclass(frozen=True)
@@ -307,15 +287,14 @@ def _most_exceeded(
 ) -> tuple[str, Constraint | None]:
     """The constraint that a state exceeds by the largest share of its limit; None: no number."""
     names = states.faults(index) or ["not_settled"]
-    shares: dict[str, float] = {}
-    for name in filter(CONSTRAINTS.__contains__, names):
+
+    def share(name: str) -> float:
         excess = float(CONSTRAINTS[name].excess(states.columns, limits)[index])
-        if math.isfinite(excess):
-            shares[name] = excess / max(getattr(limits, CONSTRAINTS[name].limit), 1e-9)
-    if not shares:
-        return names[0], None
-    worst = max(shares, key=shares.__getitem__)
-    return worst, CONSTRAINTS[worst]
+        return excess / max(float(getattr(limits, CONSTRAINTS[name].limit)), 1e-9)
+
+    numbered = [name for name in names if name in CONSTRAINTS and math.isfinite(share(name))]
+    worst = max(numbered, key=share, default=names[0])
+    return worst, CONSTRAINTS[worst] if numbered else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,10 +307,9 @@ class Execution:
         driven_m: path length.
         counted: its end by wheel odometry and gyro, in the frame of its start: forward and left
             [m], turned [rad].
-        ending: outcome that ends the run here; None: drive on.
-        faults: why.
-        unsafe: the first stretch beyond the limits. Where the motion ended there, the kinematic
-            world gives the whole stretch as it would have been driven.
+        ending, faults: outcome that ends the run here, and why; None: drive on.
+        unsafe: the first stretch beyond the limits; where the motion ended there, the kinematic
+            world gives all of it.
         unsafe_states: judged states beyond the limits, that stretch included.
     """
 
@@ -448,11 +426,12 @@ class KinematicWorld:
 
     def as_built(self) -> dict[str, float]:
         """Steps between judged states, and what they are held against."""
+        spacing = self._spacing
         return {
             **numbers_of_struct("world.limits", self._model.limits),
-            "world.settle_step_m": self._spacing.step_m,
-            "world.settle_turn_deg": math.degrees(self._spacing.turn_rad),
-            "world.settle_steer_deg": math.degrees(self._spacing.steer_rad),
+            "world.settle_step_m": spacing.step_m,
+            "world.settle_turn_deg": math.degrees(spacing.turn_rad),
+            "world.settle_steer_deg": math.degrees(spacing.steer_rad),
         }
 
     def place(self, pose: Pose) -> SettledStates:
@@ -468,22 +447,22 @@ class KinematicWorld:
         if not len(states):
             return Execution(states, pose, 0.0, (0.0, 0.0, 0.0))
         unsafe = UnsafeState.of(states, self._model.limits)
-        first = states.first_unsafe()
-        stopped = unsafe is not None and self._stop_at_limits
-        last = first if first is not None and stopped else len(states) - 1
+        first = states.first_unsafe() if self._stop_at_limits else None
+        last = len(states) - 1 if first is None else first
         self._steering_rad = sampled.steering_rad[last]
         x, y, heading = map(float, sampled.poses[last])
-        end = (x, y, heading)
-        return Execution(
+        driven = Execution(
             states.prefix(last + 1),
-            end,
+            (x, y, heading),
             float(sampled.driven_m[last]),
-            seen_from(pose, end),
-            "unsafe_state" if stopped else None,
-            tuple(states.faults(last)) if stopped else (),
-            unsafe,
-            unsafe.states if unsafe is not None and stopped else states.unsafe_count,
+            seen_from(pose, (x, y, heading)),
+            unsafe=unsafe,
+            unsafe_states=states.unsafe_count,
         )
+        if first is None or unsafe is None:
+            return driven
+        faults = tuple(states.faults(first))
+        return replace(driven, ending="unsafe_state", faults=faults, unsafe_states=unsafe.states)
 
     def _states(self, sampled: SampledMotion) -> SettledStates:
         columns = self.settle(sampled.poses, sampled.steering_rad)

@@ -319,7 +319,7 @@ def _ground(model: Model, terrain: Terrain) -> NDArray[np.float32]:
     iy, ix = terrain.cell(x, y)
     y0, x0 = iy - ny // 2, ix - nx // 2
     ground = network_input(terrain.z[y0 : y0 + ny, x0 : x0 + nx].astype(np.float32))
-    if ground is None or ground.shape[-2:] != (ny, nx):
+    if ground.shape[-2:] != (ny, nx):
         raise CountingError(f"{model.folder}: its window is larger than the ground")
     return ground
 

@@ -26,28 +26,8 @@ from mlnav.terrain.recipes import (
 from mlnav.terrain.terrain import Terrain, TerrainError
 
 __all__ = [
-    "AS_DECLARED",
-    "Reading",
-    "Recipe",
-    "Source",
-    "Terrain",
-    "TerrainError",
-    "benchmark_class",
-    "benchmark_recipe",
-    "canonical",
-    "check_terrain",
-    "class_name",
-    "cover_text",
-    "generate",
-    "load",
-    "parse_class",
-    "parse_recipe",
-    "read_geotiff",
-    "read_recipe",
-    "recipe_folder",
-    "recipe_names",
-    "shipped_recipe",
-    "source_digest",
-    "with_rocks",
-    "write_geotiff",
-]
+    "AS_DECLARED", "Reading", "Recipe", "Source", "Terrain", "TerrainError", "benchmark_class",
+    "benchmark_recipe", "canonical", "check_terrain", "class_name", "cover_text", "generate",
+    "load", "parse_class", "parse_recipe", "read_geotiff", "read_recipe", "recipe_folder",
+    "recipe_names", "shipped_recipe", "source_digest", "with_rocks", "write_geotiff",
+]  # fmt: skip

@@ -1,8 +1,6 @@
-"""GeoTIFF in and out.
+"""GeoTIFF in and out. Ambiguous files are refused.
 
-Ambiguous files are refused: undeclared fill values, degrees, unknown or contradictory units,
-colours, rotated rasters, truncated files. GDAL resolves PixelIsPoint and PixelIsArea: its
-geotransform always refers to pixel corners, so cell centres are right for both.
+GDAL's geotransform always refers to pixel corners, also of PixelIsPoint files.
 """
 
 from __future__ import annotations
@@ -127,12 +125,10 @@ def read_geotiff(
     mask, an alpha band or a band described 'mask' or 'valid…'. The remaining bands become
     ``layers`` under their descriptions (``band_<n>`` without one), unscaled by units.
 
-    Frame: rows are turned so that cell (0, 0) has the smallest x and y, whatever the sign of the
-    pixel steps; rasters turned by multiples of 90 degrees are converted, other angles refused.
-    Projected coordinates in feet become metres. Pixels that are not square are resampled linearly
-    along the coarser axis to the finer spacing (NaN spreads, nothing is filled). Coordinates beyond
-    10 km are reduced by the whole metres of cell (0, 0), heights beyond 1 km by the whole metres of
-    the lowest, both in float64; see ``Terrain.datum``.
+    Cell (0, 0) gets the smallest x and y; rasters turned by multiples of 90 degrees are converted,
+    other angles refused. Projected feet become metres. Pixels that are not square are resampled
+    linearly to the finer spacing (NaN spreads). Coordinates beyond 10 km are reduced by the whole
+    metres of cell (0, 0), heights beyond 1 km by those of the lowest; see ``Terrain.datum``.
 
     Args:
         path: a .tif file.
@@ -140,9 +136,7 @@ def read_geotiff(
         nodata: further raw values that mean unknown. Customary fill values (-9999, -32768,
             -3.4e38, …) that the file does not declare are refused unless given here.
         vertical_unit: unit of the heights ('m', 'ft', 'km', …), whatever the file says. Needed
-            where the band's unit differs from that of the CRS (its vertical part, or else its
-            horizontal unit), and where the file declares none and the horizontal unit is not the
-            metre. Without a CRS and a declared unit metres are assumed.
+            where the units of band and CRS differ, and where only the CRS declares one, not metres.
         name: name of the terrain; the file's stem, or the exported name, by default.
 
     Raises:
@@ -171,11 +165,8 @@ def write_geotiff(path: str | os.PathLike[str], terrain: Terrain, *, force: bool
 
     Band 1 is elevation in metres with NaN for unknown, then one band per layer. The datum is added
     back, so the file lies where the source lay (in metres and without its CRS); with a vertical
-    datum the file is float64, as float32 could not hold the sum. The file appears whole or not at
-    all: it is written beside the target and renamed.
-
-    Raises:
-        TerrainError: the file exists and ``force`` is not set, or it cannot be written.
+    datum the file is float64. It appears whole or not at all. Raises TerrainError: the file exists
+    and ``force`` is not set, or it cannot be written.
     """
     file = Path(path)
     if file.exists() and not force:
@@ -196,18 +187,17 @@ def _losses_are_faults() -> Iterator[None]:
     """
     thread, messages = threading.get_ident(), list[str]()
 
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if record.thread == thread:
-                messages.append(record.getMessage())
+    def collect(record: logging.LogRecord) -> bool:
+        if record.thread == thread and record.levelno >= logging.WARNING:
+            messages.append(record.getMessage())
+        return True
 
     log = logging.getLogger("rasterio._env")  # where rasterio sends GDAL's warnings
-    collector = Collector(logging.WARNING)
-    log.addHandler(collector)
+    log.addFilter(collect)
     try:
         yield
     finally:
-        log.removeHandler(collector)
+        log.removeFilter(collect)
     for pattern, fault in (
         (_LOSS, "truncated or damaged"),
         (_UNRESOLVED, "its CRS cannot be resolved, so its units are not known"),
@@ -239,10 +229,9 @@ def _read(
     vertical_m = _vertical_unit_m(source.units[band - 1], vertical_unit, source.crs, horizontal_m)
     extra = np.atleast_1d([] if nodata is None else nodata).astype(np.float64)
 
-    masks = [i for i in source.indexes if i != band and _is_mask(source, i)]
-    bands = {"": _heights_m(source, band, masks, extra, vertical_m)}
+    bands = {"": _heights_m(source, band, extra, vertical_m)}
     for i in source.indexes:
-        if i != band and i not in masks:
+        if i != band and not _is_mask(source, i):
             label = source.descriptions[i - 1] or f"band_{i}"
             bands[label if label not in bands else f"{label}_{i}"] = _values(source, i)
 
@@ -267,7 +256,6 @@ def _read(
         layers={k: v.astype(np.float32) for k, v in bands.items()},
         attribution=_attribution(source.tags()),
     )
-
     return terrain.with_ends(saved.start_m, saved.goal_m) if saved else terrain
 
 
@@ -286,7 +274,7 @@ def _values(source: Any, band: int) -> NDArray[np.float64]:
 
 
 def _heights_m(
-    source: Any, band: int, masks: list[int], nodata: NDArray[np.float64], unit_m: float
+    source: Any, band: int, nodata: NDArray[np.float64], unit_m: float
 ) -> NDArray[np.float64]:
     """Heights [m] of the elevation band, NaN where unknown; undeclared fill values are refused."""
     heights = _values(source, band) * unit_m
@@ -295,10 +283,11 @@ def _heights_m(
         with np.errstate(over="ignore"):  # a fill beyond float32 simply matches nothing there
             as_stored = raw.dtype.type(value) if raw.dtype.kind == "f" else value
         heights[raw == as_stored] = np.nan
-    for i in masks:
-        heights[~(_values(source, i) > 0.0)] = np.nan
+    for i in source.indexes:
+        if i != band and _is_mask(source, i):
+            heights[~(_values(source, i) > 0.0)] = np.nan
 
-    suspect = np.isin(raw, np.array(_UNDECLARED_FILL)) | (np.abs(heights) > MAX_ABS_HEIGHT_M)
+    suspect = np.isin(raw, _UNDECLARED_FILL) | (np.abs(heights) > MAX_ABS_HEIGHT_M)
     suspect &= ~np.isnan(heights)
     if suspect.any():
         value = float(raw[suspect][0])
@@ -347,10 +336,8 @@ def _horizontal_unit_m(crs: Any) -> float:
 
 
 def _check_database() -> None:
-    """Refuse a CRS where PROJ's database is missing: GDAL then takes feet for metres.
-
-    At most it warns, and a program may have turned warnings off, so a known CRS is tried.
-    """
+    """Refuse a CRS where PROJ's database is missing: GDAL then takes feet for metres."""
+    # At most it warns, and a program may have turned warnings off, so a known CRS is tried.
     try:
         factor = CRS.from_epsg(_FOOT_EPSG).units_factor[1]
     except CRSError:
@@ -436,10 +423,7 @@ Pair = tuple[float, float]
 
 
 def _upright(bands: Bands, transform: Any) -> tuple[Bands, Pair, Pair]:
-    """Bands with y growing along rows and x along columns.
-
-    Also (x, y) of the centre of cell (0, 0) and the positive steps (x, y), in units of the file.
-    """
+    """Bands with y growing along rows; centre of cell (0, 0) and positive steps (x, y)."""
     if transform.is_identity:
         raise TerrainError("the file is not georeferenced: it has no geotransform")
     a, b, c, d, e, f = transform[:6]
@@ -481,13 +465,11 @@ def _square(bands: Bands, first: Pair, step: Pair) -> tuple[Bands, Pair, float]:
     at = np.clip(at, 0.0, n - 1.0)
     low = at.astype(np.intp)
     high = np.minimum(low + 1, n - 1)
-    weight = at - low
+    w = (at - low).reshape(-1, *(1,) * (1 - axis))
 
     def resampled(v: NDArray[np.float64]) -> NDArray[np.float64]:
-        w = weight if axis == 1 else weight[:, None]
         upper = np.where(w > 0.0, w * v.take(high, axis), 0.0)
-        result: NDArray[np.float64] = (1.0 - w) * v.take(low, axis) + upper
-        return result
+        return np.asarray((1.0 - w) * v.take(low, axis) + upper)
 
     x, y = first
     moved = (x + shift, y) if axis == 1 else (x, y + shift)

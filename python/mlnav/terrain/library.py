@@ -23,10 +23,9 @@ from mlnav.terrain.recipes import (
 )
 from mlnav.terrain.terrain import Terrain, TerrainError
 
-_GEOTIFF = (".tif", ".tiff")
-_RECIPE = (".yaml", ".yml")
 _PATTERNS = ("FILE.tif", "FILE.yaml", "SLOPE/COVER", "RECIPE")
 """Names of this package's sources: the patterns of their terrains' names."""
+_SUFFIXES = {".tif": "FILE.tif", ".tiff": "FILE.tif", ".yaml": "FILE.yaml", ".yml": "FILE.yaml"}
 
 
 class Source(Protocol):
@@ -105,9 +104,7 @@ class TerrainClass(RecipeFile):
     @cached_property
     def recipe(self) -> Recipe:
         """What to make."""
-        slope_and_cfa = parse_class(self._name)
-        assert slope_and_cfa is not None
-        return benchmark_recipe(*slope_and_cfa)
+        return benchmark_recipe(*(parse_class(self._name) or ()))
 
     def terrain(self, seed: int | None) -> Terrain:
         """Generated."""
@@ -154,18 +151,14 @@ def recipe_folder() -> Traversable:
 def recipe_names() -> list[str]:
     """Names of the shipped recipes, sorted."""
     folder = recipe_folder()
-    if not folder.is_dir():
-        return []
-    return sorted(
-        f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml")
-    )
+    files = [f.name for f in folder.iterdir()] if folder.is_dir() else []
+    return sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml"))
 
 
 def shipped_recipe(name: str) -> Recipe:
     """The shipped recipe of this name.
 
-    Raises:
-        TerrainError: there is none; the nearest name is given.
+    Raises TerrainError: there is none; the nearest name is given.
     """
     names = recipe_names()
     if name not in names:
@@ -176,10 +169,7 @@ def shipped_recipe(name: str) -> Recipe:
 
 
 def canonical(spec: str) -> str:
-    """The canonical name of a terrain, for seeds, records and reports. It need not exist.
-
-    Classes are named as by `class_name`, files without `./` and doubled slashes.
-    """
+    """The one name of a terrain, for seeds, records and reports. It need not exist."""
     if _pattern(spec) in ("FILE.tif", "FILE.yaml") or ".py:" in spec:
         return str(Path(spec))
     slope_and_cfa = parse_class(spec)
@@ -234,7 +224,7 @@ def load(
         reading: how to read a GeoTIFF that says too little; nothing else takes it.
 
     Raises:
-        TerrainError: there is no such terrain; the message says what was tried.
+        TerrainError: there is no such terrain.
         PartError: a source from outside cannot be found, or breaks its contract.
     """
     return source_of(spec, reading).terrain(seed)
@@ -243,12 +233,8 @@ def load(
 def _pattern(spec: str) -> str | None:
     """The pattern that a name follows; None: it names a source from outside."""
     suffix = Path(spec).suffix.lower()
-    if suffix in _GEOTIFF:
-        return "FILE.tif"
-    if suffix in _RECIPE:
-        return "FILE.yaml"
-    if parse_class(spec) is not None:
-        return "SLOPE/COVER"
+    if suffix in _SUFFIXES or parse_class(spec) is not None:
+        return _SUFFIXES.get(suffix, "SLOPE/COVER")
     return None if ":" in spec or spec in _outside_names() else "RECIPE"
 
 

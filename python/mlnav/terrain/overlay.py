@@ -26,15 +26,13 @@ def with_rocks(
     clear: Sequence[Point] = (),
     clear_radius_m: float = CLEAR_M,
 ) -> Terrain:
-    """The map with Golombek rocks of this cumulative fractional area on it.
+    """The map with Golombek rocks of this cumulative fractional area on it, as of a recipe.
 
-    Rocks only add height; unknown ground stays unknown. Shapes and sizes are those of a recipe's
-    rocks. The same terrain, cfa and seed give the same heights.
+    Rocks only add height; unknown ground stays unknown.
 
     Args:
         terrain: the ground.
-        cfa: fraction of the ground under rocks of all sizes, 0 to 0.3. Rocks below 0.15 m are left
-            out, as in recipes.
+        cfa: fraction of the ground under rocks of all sizes, 0 to 0.3.
         seed: of the rocks.
         clear: points (x, y) [m] to keep free of rocks, besides the terrain's start and goal.
         clear_radius_m: how far around them.

@@ -1,20 +1,14 @@
-"""Terrain recipes, as validated data, and the terrains generated from them.
+"""Terrain recipes (``terrains/*.yaml``), as validated data, and the terrains generated from them.
 
-A recipe is a YAML file (``terrains/*.yaml``). Its map covers [0, size_x] x [0, size_y] metres. The
-same recipe and seed give the same heights: they are rounded to 1/16384 m, which hides last-bit
-differences between the mathematical libraries of platforms.
-
-Each kind of feature draws from a stream of its own, ``SeedSequence(seed, spawn_key=(kind, item))``,
+A map covers [0, size_x] x [0, size_y] metres. Each kind of feature draws from a stream of its own,
 so adding rocks to a recipe leaves its relief as it was.
 """
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
-from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,9 +16,10 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from mlnav.io import flag_for_number, read_yaml, validation_faults
+from mlnav.config import Section
+from mlnav.io import read_yaml, validation_faults
 from mlnav.terrain import landforms, rocks
 from mlnav.terrain.landforms import Crater, FloatArray, Grid
 from mlnav.terrain.terrain import Terrain, TerrainError
@@ -51,35 +46,12 @@ class _Stream(IntEnum):
     UNKNOWN = 7
 
 
-class _Part(BaseModel):
-    """Base of all recipe models: unknown keys are refused with the nearest known one."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_unknown_keys(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            for key in data:
-                if key not in cls.model_fields:
-                    raise ValueError(f"unknown key {key!r}{_nearest(str(key), cls.model_fields)}")
-            flag = flag_for_number({k: f.annotation for k, f in cls.model_fields.items()}, data)
-            if flag is not None:
-                raise ValueError(f"{flag} is a number, not true or false")
-        return data
-
-
-def _nearest(word: str, known: Any) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.4)
-    return f", did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
-
-
 def _ordered(label: str, *values: float) -> None:
     if not all(a < b for a, b in itertools.pairwise(values)):
         raise ValueError(f"{label} must increase, got {', '.join(f'{v:g}' for v in values)}")
 
 
-class Base(_Part):
+class Base(Section):
     """The plane everything lies on."""
 
     slope_deg: float = Field(default=0.0, ge=0.0, le=45.0)
@@ -87,7 +59,7 @@ class Base(_Part):
     """Direction of steepest ascent, counter-clockwise from +x."""
 
 
-class Relief(_Part):
+class Relief(Section):
     """Self-affine undulation. Jezero: Hurst 0.7, about 0.09 m RMS height difference at 1 m."""
 
     rms_1m_m: float = Field(default=0.05, ge=0.0, le=1.0)
@@ -102,7 +74,7 @@ class Relief(_Part):
         return self
 
 
-class Rocks(_Part):
+class Rocks(Section):
     """Golombek rocks; those smaller than d_min_m are left out, so the rest cover less than cfa."""
 
     cfa: float = Field(ge=0.0, le=0.3)
@@ -137,7 +109,7 @@ class Rocks(_Part):
         )
 
 
-class PlacedCrater(_Part):
+class PlacedCrater(Section):
     """One crater at a chosen place."""
 
     x_m: float
@@ -146,7 +118,7 @@ class PlacedCrater(_Part):
     depth_ratio: float = Field(default=0.08, gt=0.0, le=0.25)
 
 
-class Craters(_Part):
+class Craters(Section):
     """Small craters by N(>D) ~ D^-2.8, and craters at chosen places."""
 
     per_km2: float = Field(default=250.0, ge=0.0, le=1e5)
@@ -165,7 +137,7 @@ class Craters(_Part):
         return self
 
 
-class Ripples(_Part):
+class Ripples(Section):
     """A set of wind ripples: decimetre height, metres wavelength."""
 
     height_m: float = Field(default=0.15, gt=0.0, le=2.0)
@@ -176,7 +148,7 @@ class Ripples(_Part):
     patch_m: Length = 15.0
 
 
-class Scarps(_Part):
+class Scarps(Section):
     """Ledges of bedrock that die out along their length."""
 
     number: Count = 1
@@ -189,7 +161,7 @@ class Scarps(_Part):
     direction_deg: Angle = "random"
 
 
-class Ditches(_Part):
+class Ditches(Section):
     """Troughs that die out along their length."""
 
     number: Count = 1
@@ -199,14 +171,14 @@ class Ditches(_Part):
     direction_deg: Angle = "random"
 
 
-class Unknown(_Part):
+class Unknown(Section):
     """Patches without data, as stereo leaves them."""
 
     fraction: float = Field(default=0.05, ge=0.0, le=0.9)
     patch_m: Length = 3.0
 
 
-class Clearing(_Part):
+class Clearing(Section):
     """A place to stand: no rocks within the radius, ground blended to its local plane."""
 
     x_m: float
@@ -214,7 +186,7 @@ class Clearing(_Part):
     radius_m: float = Field(default=2.5, ge=0.0, le=20.0)
 
 
-class Recipe(_Part):
+class Recipe(Section):
     """A whole terrain. Only the size is required; features left out are absent."""
 
     name: str = "recipe"
@@ -239,9 +211,8 @@ class Recipe(_Part):
         ny, nx = self.shape
         if ny < 2 or nx < 2 or ny * nx > MAX_CELLS:
             raise ValueError(f"{nx} x {ny} cells: maps have 2 x 2 to {MAX_CELLS} cells")
-        for label in ("start", "goal"):
-            place: Clearing | None = getattr(self, label)
-            width, depth = (n * self.resolution_m for n in (nx, ny))
+        width, depth = (n * self.resolution_m for n in (nx, ny))
+        for label, place in (("start", self.start), ("goal", self.goal)):
             if place and not (0.0 <= place.x_m < width and 0.0 <= place.y_m < depth):
                 raise ValueError(f"{label} ({place.x_m:g}, {place.y_m:g}) is outside the map")
         return self
@@ -261,9 +232,7 @@ class Recipe(_Part):
 def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
     """A recipe from YAML text; ``name`` is used where the text gives none.
 
-    Raises:
-        TerrainError: not YAML, not a mapping, an unknown key (the nearest known one is named), a
-            value of the wrong type or out of range.
+    Raises TerrainError: not YAML, no mapping, an unknown key, or a value that is not valid.
     """
     try:
         data = read_yaml(text)
@@ -280,8 +249,7 @@ def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
 def read_recipe(path: str | Path) -> Recipe:
     """A recipe from a YAML file.
 
-    Raises:
-        TerrainError: the file cannot be read, or see ``parse_recipe``.
+    Raises TerrainError: the file cannot be read, or see ``parse_recipe``.
     """
     file = Path(path)
     try:
@@ -294,12 +262,7 @@ def read_recipe(path: str | Path) -> Recipe:
 def generate(recipe: Recipe, seed: int | None = None) -> Terrain:
     """Make the terrain of a recipe; the same recipe and seed give the same heights.
 
-    Args:
-        recipe: what to make.
-        seed: entropy of all random streams, >= 0; the recipe's own by default.
-
-    Raises:
-        TerrainError: the seed is negative.
+    The seed is the recipe's own by default. Raises TerrainError: it is negative.
     """
     seed = recipe.seed if seed is None else seed
     if seed < 0:
@@ -309,8 +272,13 @@ def generate(recipe: Recipe, seed: int | None = None) -> Terrain:
     ground = _ground(recipe, grid, seed)
     for place in recipe.clearings:
         ground = _blended(ground, grid, place)
-    z = ground + _rock_relief(recipe, grid, seed)
-    z = rounded(z)
+    relief: FloatArray | float = 0.0  # added all the same: no cell is -0.0
+    if recipe.rocks is not None:
+        field = recipe.rocks.scattered(_rng(seed, _Stream.ROCKS), grid.size_m)
+        for place in recipe.clearings:
+            field = field.clear_of(place.x_m, place.y_m, place.radius_m)
+        relief = rocks.relief_of(field, grid.shape, grid.resolution_m)
+    z = rounded(ground + relief)
     if recipe.unknown is not None:
         keep = np.zeros(grid.shape, np.bool_)
         for place in recipe.clearings:
@@ -330,7 +298,7 @@ def generate(recipe: Recipe, seed: int | None = None) -> Terrain:
 
 
 def rounded(z: FloatArray) -> FloatArray:
-    """Heights [m] to 1/16384 m."""
+    """Heights [m] to 1/16384 m, which hides last-bit differences between platforms."""
     return np.asarray(np.round(z * 16384.0) / 16384.0)
 
 
@@ -379,23 +347,11 @@ def _ground(recipe: Recipe, grid: Grid, seed: int) -> FloatArray:
 
 
 def _directed(
-    landform: Callable[..., FloatArray],
-    settings: Ripples | Scarps | Ditches,
-    grid: Grid,
-    rng: np.random.Generator,
+    landform: Any, settings: Ripples | Scarps | Ditches, grid: Grid, rng: np.random.Generator
 ) -> FloatArray:
     direction_rad = _angle(settings.direction_deg, rng)
     sizes = settings.model_dump(exclude={"number", "direction_deg"})
-    return landform(rng, grid, direction_rad=direction_rad, **sizes)
-
-
-def _rock_relief(recipe: Recipe, grid: Grid, seed: int) -> FloatArray:
-    if recipe.rocks is None:
-        return np.zeros(grid.shape)
-    field = recipe.rocks.scattered(_rng(seed, _Stream.ROCKS), grid.size_m)
-    for place in recipe.clearings:
-        field = field.clear_of(place.x_m, place.y_m, place.radius_m)
-    return rocks.relief_of(field, grid.shape, grid.resolution_m)
+    return np.asarray(landform(rng, grid, direction_rad=direction_rad, **sizes))
 
 
 def _distance(grid: Grid, place: Clearing) -> FloatArray:
@@ -431,11 +387,7 @@ def parse_class(text: str) -> tuple[float, float] | None:
 
 
 def class_name(slope_deg: float, cfa: float) -> str:
-    """The canonical name of a class: "10/.10" for `10/.10`, `10/0.1` and `10.0/.100`.
-
-    Seeds and records go by names, so a terrain must have one only. The slope is written as short as
-    possible, the cover with at least two digits and no zero before the point.
-    """
+    """The one name of a class, for seeds and records: "10/.10" for `10/.10` and `10.0/.100`."""
     slope = np.format_float_positional(slope_deg, trim="-")
     return f"{slope}/{cover_text(cfa)}"
 
@@ -449,10 +401,8 @@ def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
     """The campaign class of a slope and a rock abundance.
 
     A 52 m map at 0.1 m; start and goal lie 36 m apart along x, symmetric about the centre. The
-    slope's direction is drawn for each seed, so traverses climb, descend and cross it.
-
-    Raises:
-        TerrainError: slope above 45 deg or cfa above 0.3.
+    slope's direction is drawn for each seed, so traverses climb, descend and cross it. Raises
+    TerrainError: slope above 45 deg or cfa above 0.3.
     """
     try:
         return Recipe(

@@ -30,20 +30,9 @@ def golombek_q(k: float) -> float:
     return 1.79 + 0.152 / k
 
 
-def area_fraction(diameter_m: ArrayLike, k: float) -> FloatArray:
-    """Fraction of ground under rocks of at least this diameter."""
-    diameter = np.asarray(diameter_m, np.float64)
-    if k == 0.0:
-        return np.zeros_like(diameter)
-    return np.asarray(k * np.exp(-golombek_q(k) * diameter))
-
-
 def number_density(diameter_m: ArrayLike, k: float) -> FloatArray:
-    """Rocks of more than this diameter (> 0) per square metre."""
-    diameter = np.asarray(diameter_m, np.float64)
-    if k == 0.0:
-        return np.zeros_like(diameter)
-    q = golombek_q(k)
+    """Rocks of more than this diameter (> 0) per square metre, for a total fraction ``k`` > 0."""
+    diameter, q = np.asarray(diameter_m, np.float64), golombek_q(k)
     tail = np.exp(-q * diameter) / diameter - q * exp1(q * diameter)
     return np.asarray(4.0 * k * q / np.pi * tail)
 
@@ -65,9 +54,9 @@ def sample_diameters(
 class RockField:
     """Rocks as arrays of one length n; each row is a rock.
 
-    The footprint is an ellipse of area pi D^2 / 4, so elongation does not change the law. The body
-    is the part of an ellipsoid above ground: its upper half at ``burial`` 0, an ever flatter cap of
-    the same height towards 1. Three facets, planes through the top, cut it to a block.
+    The footprint is an ellipse of area pi D^2 / 4. The body is the part of an ellipsoid above
+    ground: its upper half at ``burial`` 0, an ever flatter cap of the same height towards 1. Three
+    facets, planes through the top, cut it to a block.
 
     Attributes:
         x_m, y_m: centres. diameter_m: of the circle of the same area. height_m: top above ground.

@@ -1,8 +1,7 @@
 """A terrain: one height grid with its frame.
 
 World frame: x east, y north, z up, metres. Heights are row-major ``z[iy, ix]``; cell (0, 0) has the
-smallest x and y and ``origin_m`` is its centre. A cell owns the half-open square of half a cell
-about its centre, so neighbouring cells never share a point. NaN is unknown ground.
+smallest x and y. A cell owns the half-open square about its centre. NaN is unknown ground.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mlnav.core import as_array
+from mlnav.core import as_array, frozen_copy
 
 HeightArray = NDArray[np.float32]
 Point = tuple[float, float]
@@ -43,16 +42,14 @@ class Terrain:
             2-D array is accepted and copied; masked entries become unknown.
         resolution_m: edge of a square cell [m].
         origin_m: (x, y) of the centre of cell (0, 0), local frame [m].
-        datum: (dx, dy, dz) [m], float64: what was subtracted from the source's x, y, z to get the
-            local frame. Source coordinates are ``local + datum``.
+        datum: (dx, dy, dz) [m], float64: source coordinates are ``local + datum``.
         name: for people and reports.
         start_m, goal_m: suggested (x, y) of a traverse, local frame, on the map; or None.
         layers: further bands of the source by name, float32, each of the shape of ``z``, read-only.
         attribution: credit and licence of the data, where it has one.
 
     Raises:
-        TerrainError: on construction, when the heights are empty, not 2-D, not real numbers, all
-            unknown, infinite or beyond ``MAX_ABS_HEIGHT_M``, or a number of the frame is unusable.
+        TerrainError: heights or frame are unusable; heights beyond ``MAX_ABS_HEIGHT_M`` are.
     """
 
     z: HeightArray
@@ -130,8 +127,7 @@ class Terrain:
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """(iy, ix) of the cell that owns point (x, y) [m]: ``floor((x - ox)/res + 0.5)``.
 
-        Raises:
-            TerrainError: the point is not on the map.
+        Raises TerrainError: the point is not on the map.
         """
         if not self.contains(x, y):
             raise TerrainError(f"point ({x:g}, {y:g}) is outside the map {self.extent_m}")
@@ -150,7 +146,7 @@ class Terrain:
         """
         ny, nx = self.shape
         u, v = self._fractional(x, y)
-        inside = np.asarray(self.contains(x, y))
+        inside = self.contains(x, y)
         u = np.clip(np.where(inside, u, 0.0), 0.0, nx - 1.0)
         v = np.clip(np.where(inside, v, 0.0), 0.0, ny - 1.0)
         ix, iy = u.astype(np.intp), v.astype(np.intp)
@@ -167,10 +163,8 @@ class Terrain:
     def crop(self, x_min: float, x_max: float, y_min: float, y_max: float) -> Terrain:
         """The cells whose centres lie in [x_min, x_max) x [y_min, y_max) [m], in the same frame.
 
-        Bounds are clipped to the map. A suggested start or goal that is cut away is dropped.
-
-        Raises:
-            TerrainError: no cell, or only unknown ground, is left.
+        Bounds are clipped to the map. A suggested start or goal that is cut away is dropped. Raises
+        TerrainError: no cell, or only unknown ground, is left.
         """
         bounds = (x_min, x_max, y_min, y_max)
         if not all(math.isfinite(b) for b in bounds):
@@ -203,25 +197,12 @@ class Terrain:
     def with_heights(self, z: ArrayLike) -> Terrain:
         """The same map with other heights [m] of the same shape.
 
-        Raises:
-            TerrainError: the shape differs or the heights are faulty.
+        Raises TerrainError: the shape differs or the heights are faulty.
         """
         heights = as_array(z)
         if heights.shape != self.shape:
             raise TerrainError(f"heights have shape {heights.shape}, the map has {self.shape}")
         return replace(self, z=heights)
-
-    def mask_where(self, layer: str, maximum: float) -> Terrain:
-        """The map with heights unknown where ``layers[layer]`` is above ``maximum``, or NaN.
-
-        Meant for quality layers such as ``source_mesh_spacing_m``, where larger is worse.
-
-        Raises:
-            TerrainError: there is no such layer, or nothing known is left.
-        """
-        if layer not in self.layers:
-            raise TerrainError(f"no layer {layer!r}; the map has {sorted(self.layers)}")
-        return self.with_heights(np.where(self.layers[layer] <= maximum, self.z, np.float32("nan")))
 
     def _fractional(self, x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Column and row coordinates in cells, 0 at the centre of cell (0, 0); float64."""
@@ -244,20 +225,17 @@ def _validated_heights(raw: ArrayLike) -> HeightArray:
         raise TerrainError(
             f"heights reach beyond {MAX_ABS_HEIGHT_M:g} m: fill values or wrong units"
         )
-    z = np.array(source, np.float32, order="C", copy=True)
-    unknown = np.isnan(z)
+    unknown = np.isnan(source)
     if unknown.all():
         raise TerrainError("every height is unknown")
-    z[unknown] = np.nan  # one bit pattern for NaN, so equal maps have equal digests
-    z.setflags(write=False)
-    return z
+    # One bit pattern for NaN, so equal maps have equal digests.
+    return frozen_copy(np.where(unknown, np.float32("nan"), source.astype(np.float32)))
 
 
 def _layer(name: str, raw: ArrayLike, shape: tuple[int, ...]) -> HeightArray:
-    layer = np.array(as_array(raw), np.float32, order="C", copy=True)
+    layer = frozen_copy(np.asarray(as_array(raw), np.float32))
     if layer.shape != shape:
         raise TerrainError(f"layer {name!r} has shape {layer.shape}, the map has {shape}")
-    layer.setflags(write=False)
     return layer
 
 
