@@ -63,8 +63,8 @@ def data_command(
     """Make a data set: windows of synthetic terrain with ACE verdicts as labels.
 
     For fixed_box with enav_like limits every cell is labelled at 16 headings, for verified with
-    flight_like limits a sample of stretches. Training, validation and test use different
-    terrains. The same settings give the same bytes; an interrupted run continues.
+    flight_like limits a sample of stretches. Training, validation and test use different terrains. The
+    same settings give the same bytes; an interrupted run continues.
 
     **Examples**
 
