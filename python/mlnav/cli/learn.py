@@ -55,7 +55,7 @@ def data_command(
         str, typer.Option(metavar="N,N,N", help="For training, validation, test.")
     ] = "1000,80,80",
     windows: Annotated[int, typer.Option(min=1, help="Windows per terrain.")] = 8,
-    samples: Annotated[int, typer.Option(min=2, help="Verdicts of `verified` per window.")] = 400,
+    samples: Annotated[int, typer.Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data set.")] = 1,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     as_json: options.Json = False,
@@ -63,7 +63,7 @@ def data_command(
     """Make a data set: windows of synthetic terrain with ACE verdicts as labels.
 
     For fixed_box with enav_like limits every cell is labelled at 16 headings, for verified with
-    flight_like limits a sample of stretches. Training, validation and test use different terrains. The
+    flight_like limits a sample of poses. Training, validation and test use different terrains. The
     same settings give the same bytes; an interrupted run continues.
 
     **Examples**
