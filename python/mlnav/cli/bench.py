@@ -53,22 +53,18 @@ def soundness_command(
     box: Annotated[
         str | None,
         typer.Option(
-            metavar="M,M,...",
-            help="Half widths of fixed_box to compare on the same poses.",
+            metavar="M,M,...", help="Half widths of fixed_box to compare on the same poses."
         ),
     ] = None,
     workers: options.Workers = 1,
     random_share: Annotated[
         float,
         typer.Option(
-            min=0,
-            max=1,
-            help="Share of the poses that are also settled from random starts.",
+            min=0, max=1, help="Share of the poses that are also settled from random starts."
         ),
     ] = 0.01,
     replay: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl."),
+        Path | None, typer.Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl.")
     ] = None,
     out: options.Out = Path("out/bench-soundness"),
     as_json: options.Json = False,
@@ -106,10 +102,7 @@ def soundness_command(
     cases(terrain, reading)  # a bad terrain is an error before anything is written
     found = 0
     claim(out, ("soundness.json", "suspicious.jsonl"), force)
-    with (
-        JsonlWriter(out / "suspicious.jsonl") as records,
-        progress_bar("poses", poses) as update,
-    ):
+    with JsonlWriter(out / "suspicious.jsonl") as records, progress_bar("poses", poses) as update:
 
         def suspect(record: dict[str, Any]) -> None:
             nonlocal found
@@ -275,8 +268,7 @@ def _print_sweeps(report: dict[str, Any]) -> None:
 def cost_command(
     *,
     grounds: Annotated[
-        str | None,
-        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
+        str | None, typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
     ] = None,
     poses: Annotated[int, typer.Option(min=1, help="Number on each terrain.")] = 4000,
     seed: options.Seed = 0,
@@ -333,12 +325,10 @@ def instructions_command(
         typer.Option(metavar="DIR", help="Folder of a network; default: the shipped ones."),
     ] = None,
     networks_only: Annotated[
-        bool,
-        typer.Option("--networks-only", help="Count networks; keep the other shipped counts."),
+        bool, typer.Option("--networks-only", help="Count networks; keep the other shipped counts.")
     ] = False,
     folder: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the builds here; default: temporary."),
+        Path | None, typer.Option(metavar="DIR", help="Keep the builds here; default: temporary.")
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="File of the counts.")

@@ -56,8 +56,7 @@ SchedulerOption = Annotated[
     ),
 ]
 KeepOldOption = Annotated[
-    bool,
-    typer.Option("--keep-old", help="Keep results of other code, models or terrain files."),
+    bool, typer.Option("--keep-old", help="Keep results of other code, models or terrain files.")
 ]
 
 
@@ -111,12 +110,7 @@ def run_command(
         *(settings or ()),
         *([f"trials={trials}"] if trials else ()),
     ]
-    definition = load_definition(
-        spec,
-        terrains=terrain or (),
-        reading=reading,
-        settings=changes,
-    )
+    definition = load_definition(spec, terrains=terrain or (), reading=reading, settings=changes)
     name = re.sub(r"[^\w.+-]+", "-", definition.name)
     folder = out or Path("out/campaign") / name
     _run(partial(run, definition, folder), folder, workers, scheduler, as_json)
@@ -126,8 +120,7 @@ def run_command(
 def resume_command(
     folder: FolderArgument,
     trials: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number per terrain and contender, increased."),
+        int | None, typer.Option(min=1, help="Number per terrain and contender, increased.")
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
@@ -225,8 +218,7 @@ def merge_command(
 def report_command(
     folder: FolderArgument,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report."),
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report.")
     ] = None,
     pictures: Annotated[
         int, typer.Option(min=0, help="Failed trials to rerun and draw, at most.")

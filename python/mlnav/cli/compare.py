@@ -64,10 +64,7 @@ def compare_command(
     seed: options.RunSeed = 0,
     rocks: Annotated[
         str | None,
-        typer.Option(
-            metavar="CFA,...",
-            help="Add rocks of these covers to each GeoTIFF; 0: none.",
-        ),
+        typer.Option(metavar="CFA,...", help="Add rocks of these covers to each GeoTIFF; 0: none."),
     ] = None,
     size: Annotated[
         float | None,
@@ -152,8 +149,7 @@ def compare_command(
 def traverses_command(
     *,
     classes: Annotated[
-        str | None,
-        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
+        str | None, typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs per class.")] = 20,
     seed: options.RunSeed = 0,

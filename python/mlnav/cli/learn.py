@@ -124,8 +124,7 @@ def train_command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
     threads: Annotated[int, typer.Option(min=1)] = 2,
     terrains: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of training terrains to use; default: all."),
+        int | None, typer.Option(min=1, help="Number of training terrains to use; default: all.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -229,8 +228,7 @@ def evaluate_command(
     data: DataOption,
     part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     terrains: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of terrains to use; default: all."),
+        int | None, typer.Option(min=1, help="Number of terrains to use; default: all.")
     ] = None,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Reliability curve, PNG.")

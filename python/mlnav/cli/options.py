@@ -43,8 +43,7 @@ VerticalUnit = Annotated[
     ),
 ]
 AllowCoarse = Annotated[
-    bool,
-    typer.Option("--allow-coarse", help="Accept cells coarser than 0.2 m, which hide rocks."),
+    bool, typer.Option("--allow-coarse", help="Accept cells coarser than 0.2 m, which hide rocks.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of recipe and run.")]
 RunSeed = Annotated[int, typer.Option("--seed", min=0, help="Seed of terrains, pairs and noise.")]

@@ -22,8 +22,7 @@ def plan_command(
     goal: options.Goal = None,
     heading_deg: options.Heading = None,
     setup: Annotated[
-        Config,
-        options.configuration("planner", "checker", "limits", "heuristic", "allow_coarse"),
+        Config, options.configuration("planner", "checker", "limits", "heuristic", "allow_coarse")
     ],
     seed: options.Seed = 0,
     out: options.Out = Path("out/plan"),

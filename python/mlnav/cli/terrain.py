@@ -50,11 +50,7 @@ def make_command(
 @app.command("info")
 @options.with_options
 def info_command(
-    *,
-    spec: Spec,
-    seed: options.Seed = 0,
-    reading: options.Reading,
-    as_json: options.Json = False,
+    *, spec: Spec, seed: options.Seed = 0, reading: options.Reading, as_json: options.Json = False
 ) -> None:
     """Describe a terrain: size, heights, slope and roughness at rover scale.
 
