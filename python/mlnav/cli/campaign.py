@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mlnav.cli import options
-from mlnav.cli.common import (
-    ENDED,
-    INTERRUPTED,
-    OK,
-    emit,
-    output,
-    print_fields,
-    progress_bar,
-    say,
-    show,
-)
+from mlnav.cli import common, options
+from mlnav.cli.common import duration, output, say
 
 if TYPE_CHECKING:
     from mlnav.campaign import Progress, Status, Store
@@ -191,7 +181,7 @@ def status_command(folder: FolderArgument, as_json: options.Json = False) -> Non
 
     found = status(folder)
     _show_status(found, folder, as_json)
-    raise typer.Exit(OK if found.complete else ENDED)
+    raise typer.Exit(common.OK if found.complete else common.ENDED)
 
 
 @app.command("merge")
@@ -284,7 +274,7 @@ def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
     """Progress at the terminal; Ctrl-C prints a hint how to continue."""
     last: Progress | None = None
     try:
-        with progress_bar("trials", 1.0) as update:
+        with common.progress_bar("trials", 1.0) as update:
 
             def update_bar(progress: Progress) -> None:
                 nonlocal last
@@ -295,11 +285,11 @@ def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
     except KeyboardInterrupt:
         ended = "" if last is None else f" after {last.done} of {last.total} trials"
         say(f"interrupted{ended}: {hint}")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(common.INTERRUPTED) from None
 
 
 def _progress_text(progress: Progress) -> str:
-    left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
+    left = "" if progress.left_s is None else f", {duration(progress.left_s)} left"
     failed = f", {progress.failed} without a run" if progress.failed else ""
     return (
         f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)},"
@@ -308,16 +298,10 @@ def _progress_text(progress: Progress) -> str:
     )
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def _show_files(files: Mapping[str, Path], as_json: bool) -> None:
     first, *_ = files.values()
     paths = {name: str(path) for name, path in files.items()}
-    show(paths, as_json, lambda _: output.print(str(first), soft_wrap=True))
+    common.show(paths, as_json, lambda _: output.print(str(first), soft_wrap=True))
 
 
 def _finish(store: Store, as_json: bool) -> None:
@@ -325,12 +309,12 @@ def _finish(store: Store, as_json: bool) -> None:
 
     found = status(store.folder)
     _show_status(found, store.folder, as_json)
-    raise typer.Exit(ENDED if found.failed else OK)
+    raise typer.Exit(common.ENDED if found.failed else common.OK)
 
 
 def _show_status(found: Status, folder: Path, as_json: bool) -> None:
     if as_json:
-        emit({**found.as_dict(), "out": str(folder)})
+        common.emit({**found.as_dict(), "out": str(folder)})
     else:
         _print(found, folder)
     for part in found.damaged:
@@ -340,7 +324,7 @@ def _show_status(found: Status, folder: Path, as_json: bool) -> None:
 def _print(found: Status, folder: Path) -> None:
     state = "complete" if found.complete else "not complete"
     if found.writer is not None:
-        left = "" if found.left_s is None else f", {_duration(found.left_s)} left"
+        left = "" if found.left_s is None else f", {duration(found.left_s)} left"
         state += f", being run by {found.writer}{left}"
     fields = [
         ("campaign", f"[bold]{found.name}[/], {state}"),
@@ -357,7 +341,7 @@ def _print(found: Status, folder: Path) -> None:
         fields.append(("success", f"{name} {figures.rate('success').text(1)}"))
     ended = (f"{n} {outcome.replace('_', ' ')}" for outcome, n in found.outcomes.items())
     fields += [("outcomes", ", ".join(ended) or "-"), ("results", str(folder))]
-    print_fields(fields)
+    common.print_fields(fields)
     if found.failed:
         say(
             f"{found.failed} trials have no run: `mlnav replay {folder}/replays/KEY.json` shows"

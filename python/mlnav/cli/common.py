@@ -101,9 +101,6 @@ def _is_input_fault(fault: Exception) -> bool:
     return isinstance(fault, ValueError) and type(fault).__module__.startswith("mlnav")
 
 
-# ----------------------------------------------------------------------------------------- values
-
-
 def numbers(
     option: str, text: str | None, wanted: str = "a list of numbers", count: int = 0
 ) -> tuple[float, ...]:
@@ -121,18 +118,6 @@ def numbers(
     return found
 
 
-def point(option: str, text: str | None) -> tuple[float, float] | None:
-    """`X,Y` in metres.
-
-    Raises:
-        RefusedError: the text is something else.
-    """
-    if text is None:
-        return None
-    x, y = numbers(option, text, "X,Y in metres", 2)
-    return x, y
-
-
 def driven_terrain(spec: str, seed: int, reading: Reading, config: Config) -> Terrain:
     """The terrain of --terrain, checked that its cells are fine enough to plan or drive on.
 
@@ -147,35 +132,24 @@ def driven_terrain(spec: str, seed: int, reading: Reading, config: Config) -> Te
     return terrain
 
 
-# ----------------------------------------------------------------------------------------- output
-
-
-def claim(
-    folder: Path, names: Sequence[str], force: bool, *more: tuple[Path, Sequence[str]]
-) -> None:
-    """Make folders ready for results: all of them, or nothing is touched.
+def claim(folder: Path, names: Sequence[str], force: bool, further: Path | None = None) -> None:
+    """Make folders ready for results, the names in one and a further file: all, or none is touched.
 
     Call it after all input is checked, since it removes the files that `force` replaces.
 
-    Args:
-        folder: of results.
-        names: of the results in it.
-        force: replace results that exist.
-        more: further folders, each with its names.
-
     Raises:
-        RefusedError: a folder holds some of them and `force` is not set, or cannot be written.
+        RefusedError: some of them exist and `force` is not set, or a folder cannot be written.
     """
-    targets = [(folder, names), *more]
-    present = [(place / name) for place, mine in targets for name in mine]
-    present = [path for path in present if path.exists()]
+    results = [*(folder / name for name in names), *([] if further is None else [further])]
+    present = [path for path in results if path.exists()]
     if present and not force:
         held = ", ".join(path.name for path in present if path.parent == present[0].parent)
         raise RefusedError(f"{present[0].parent} holds {held}: pass --force to replace, or --out")
     made: list[Path] = []
     try:
-        for place, _ in targets:
-            made += _made_folders(place)
+        for place in dict.fromkeys([folder, *(path.parent for path in results)]):
+            made += [p for p in (*reversed(place.parents), place) if not p.exists()]
+            place.mkdir(parents=True, exist_ok=True)
             probe = place / f".mlnav-{os.getpid()}"
             probe.touch()
             probe.unlink()
@@ -188,17 +162,17 @@ def claim(
         path.unlink()
 
 
-def _made_folders(folder: Path) -> list[Path]:
-    """Make a folder; returns the folders that did not exist, outermost first."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing[::-1]
-
-
 def file_name(label: str) -> str:
     """A terrain's name as a file name without suffix."""
     kept = "".join(c if c.isalnum() or c in "._+-" else "-" for c in label.replace(" ", ""))
     return kept.strip(".-") or "terrain"
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, in the unit that suits it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def emit(value: Any) -> None:
@@ -218,13 +192,7 @@ def say(text: str) -> None:
 
 
 def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: bool = True) -> Table:
-    """A table that cuts no cell: on a narrow screen the widest columns fold.
-
-    Args:
-        labels: headings of columns of text, on the left.
-        figures: headings of columns of numbers, to the right of them.
-        header: show the headings.
-    """
+    """A table of columns of text, then of numbers; on a narrow screen the widest columns fold."""
     table = Table(show_header=header, box=None, padding=(0, 2, 0, 0))
     for name in labels:
         table.add_column(name, overflow="fold")
@@ -234,10 +202,14 @@ def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: boo
 
 
 def print_rows(
-    labels: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]
+    labels: Sequence[str],
+    figures: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    header: bool = True,
 ) -> None:
     """Print a table with columns as of `new_table`."""
-    table = new_table(labels, figures)
+    table = new_table(labels, figures, header=header)
     for row in rows:
         table.add_row(*row)
     output.print(table)
@@ -245,10 +217,7 @@ def print_rows(
 
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:
     """Print names and values, one pair per line."""
-    table = new_table(("", ""), header=False)
-    for field in fields:
-        table.add_row(*field)
-    output.print(table)
+    print_rows(("", ""), (), fields, header=False)
 
 
 def print_table(table: tables.Table) -> None:
@@ -257,11 +226,9 @@ def print_table(table: tables.Table) -> None:
         return
     output.print(f"[bold]{escaped(table.caption)}[/]", soft_wrap=True)
     widths = [max(len(str(line.cells[i])) for line in table.lines) for i in range(table.columns)]
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    shown.add_column("", overflow="fold", min_width=10)
-    for heading, width in zip(table.headings, widths, strict=True):
-        # Headings fold, numbers do not.
-        shown.add_column(escaped(heading), justify="right", min_width=width, overflow="fold")
+    shown = new_table(("",), [escaped(heading) for heading in table.headings])
+    for column, width in zip(shown.columns, (10, *widths), strict=True):
+        column.min_width = width  # headings fold, numbers do not
     for terrain, lines in table.groups:
         if table.by_terrain:
             shown.add_row(f"[bold]{escaped(terrain)}[/]")

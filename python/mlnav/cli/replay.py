@@ -73,7 +73,7 @@ def replay_command(
     known = len(record.cycles)
     if known and wanted and wanted[-1] >= known:
         raise RefusedError(f"--cycle {wanted[-1]}: the run has {known} cycles, from 0")
-    claim(folder, names, force, *([(rerun.parent, [rerun.name])] if rerun is not None else []))
+    claim(folder, names, force, rerun)
     drawn: list[int] = []
     with contextlib.ExitStack() as open_files:
         observers: list[Callable[..., None]] = []
