@@ -8,19 +8,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mlnav.cli import options
-from mlnav.cli.common import (
-    ENDED,
-    OK,
-    RefusedError,
-    claim,
-    numbers,
-    output,
-    print_rows,
-    progress_bar,
-    say,
-    show,
-)
+from mlnav.cli import common, options
+from mlnav.cli.common import RefusedError, claim, output, print_rows, progress_bar, show
 from mlnav.cli.compare import traverses_command
 from mlnav.config import Config
 
@@ -97,7 +86,7 @@ def soundness_command(
         _replay(replay, as_json)
     if box and setup.checker.name != "fixed_box":
         raise RefusedError(f"--box is of the checker fixed_box, not of {setup.checker.name}")
-    boxes = numbers("--box", box)
+    boxes = common.numbers("--box", box)
     request = SoundnessRequest(setup, terrain, poses, seed, boxes, workers, random_share, reading)
     cases(terrain, reading)  # a bad terrain is an error before anything is written
     found = 0
@@ -125,7 +114,7 @@ def _replay(path: Path, as_json: bool) -> NoReturn:
     results = [replay(record) for record in read_jsonl(path)]
     again = sum(bool(r["now"]) for r in results)
     show({"cases": len(results), "again": again, "results": results}, as_json, _print_replay)
-    raise typer.Exit(ENDED if again else OK)
+    raise typer.Exit(common.ENDED if again else common.OK)
 
 
 def _print_replay(report: dict[str, Any]) -> None:
@@ -145,13 +134,7 @@ def _print_replay(report: dict[str, Any]) -> None:
 def _print_soundness(report: dict[str, Any]) -> None:
     from mlnav.stats import Rate
 
-    digits = {
-        "passed": 1,
-        "settled_safe": 1,
-        "outside_limits": 3,
-        "outside_bounds": 3,
-        "safe_rejected": 1,
-    }
+    digits = dict(passed=1, settled_safe=1, outside_limits=3, outside_bounds=3, safe_rejected=1)
 
     def row(label: str, r: dict[str, Any]) -> list[str]:
         counts = ((r["rates"][name], n) for name, n in digits.items())
@@ -363,7 +346,7 @@ def instructions_command(
     if networks_only and kept is None:
         raise RefusedError("--networks-only: no counts are shipped")
     with tempfile.TemporaryDirectory(prefix="mlnav-") as temporary:
-        report = count(models, folder or Path(temporary), kept, say)
+        report = count(models, folder or Path(temporary), kept, common.say)
     write_json(out, report)
     load_instructions(out)
     show(report, as_json, _print_instructions)

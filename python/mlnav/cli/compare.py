@@ -10,19 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mlnav.cli import options
+from mlnav.cli import common, options
 from mlnav.cli.campaign import KeepOldOption, watched
-from mlnav.cli.common import (
-    RefusedError,
-    claim,
-    emit,
-    escaped,
-    file_name,
-    numbers,
-    output,
-    print_table,
-    progress_bar,
-)
+from mlnav.cli.common import RefusedError, escaped, output
 from mlnav.config import Config
 
 if TYPE_CHECKING:
@@ -138,7 +128,7 @@ def compare_command(
         trials=pairs,
         seed=seed,
         how=reading,
-        covers=numbers("--rocks", rocks) or (0.0,),
+        covers=common.numbers("--rocks", rocks) or (0.0,),
         size_m=size,
     )
     store = driven(definition, out, workers, force, keep_old)
@@ -278,7 +268,7 @@ def driven(definition: Definition, out: Path, workers: int, force: bool, keep_ol
     from mlnav.campaign.store import remove
 
     check_available(definition)
-    claim(out, (), force)
+    common.claim(out, (), force)
     if force:
         remove(out)
     with watched(f"the same command goes on with what is in {out}") as progress:
@@ -308,14 +298,14 @@ def _reported(
         from mlnav.studies.same_states import same_states
 
         total = len(store.definition.labels) * len(store.definition.names)
-        with progress_bar("states", total * store.definition.trials) as update:
+        with common.progress_bar("states", total * store.definition.trials) as update:
             same = same_states(store, states, workers, update)
         write_json(out / "same_states.json", same)
     if pictures:
         _draw(store, analysis, out)
     if as_json:
         found = {} if same is None else {"same_states": same["contenders"]}
-        emit({**analysis.as_dict(), **found, "out": str(out)})
+        common.emit({**analysis.as_dict(), **found, "out": str(out)})
     else:
         print_analysis(analysis)
         if same is not None:
@@ -352,7 +342,7 @@ def _draw(store: Store, analysis: Analysis, out: Path) -> None:
             f"trial {state.trial}, cycle {state.cycle + 1} of {names[0]}, {state.evaluations} ACE"
             " evaluations there; here everyone plans without memory of earlier cycles",
         )
-        viz.save_figure(figure, out / "states" / f"{file_name(label)}.png")
+        viz.save_figure(figure, out / "states" / f"{common.file_name(label)}.png")
 
 
 def print_analysis(analysis: Analysis) -> None:
@@ -360,7 +350,7 @@ def print_analysis(analysis: Analysis) -> None:
     from mlnav.report import tables
 
     for table in tables.for_screen(analysis):
-        print_table(table)
+        common.print_table(table)
     for text in analysis.assumptions:
         output.print(f"modelled flight time {text}", markup=False)
     for e in analysis.entrants:

@@ -66,18 +66,23 @@ def doctor_command(
     raise typer.Exit(OK if well else ENDED)
 
 
+def _version(package: str) -> str | None:
+    """None where it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def _versions() -> list[Finding]:
-    versions = []
-    for package in _PACKAGES:
-        try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            return [("packages", False, f"{package} is not installed")]
+    versions = {package: _version(package) for package in _PACKAGES}
+    missing = [package for package, version in versions.items() if version is None]
+    installed = ", ".join(f"{package} {version}" for package, version in versions.items())
     python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     return [
         ("python", sys.version_info >= (3, 11), python),
         ("mlnav", True, f"{__version__} in {Path(__file__).parents[1]}"),
-        ("packages", True, ", ".join(versions)),
+        ("packages", not missing, f"{missing[0]} is not installed" if missing else installed),
     ]
 
 
@@ -92,10 +97,11 @@ def _extras() -> dict[str, dict[str, Any]]:
         extra = extras.setdefault(
             name, {"installed": {}, "missing": [], "install": f"pip install 'mlnav[{name}]'"}
         )
-        try:
-            extra["installed"][found["package"]] = importlib.metadata.version(found["package"])
-        except importlib.metadata.PackageNotFoundError:
+        version = _version(found["package"])
+        if version is None:
             extra["missing"].append(found["package"])
+        else:
+            extra["installed"][found["package"]] = version
     return dict(sorted(extras.items()))
 
 
@@ -159,8 +165,6 @@ def _models() -> list[Finding]:
         findings.insert(0, ("models", True, f"{'; '.join(good)}; checksums hold"))
     elif not findings:
         findings.append(("models", True, f"none in {folder}"))
-    try:
-        runtime = f"onnxruntime {importlib.metadata.version('onnxruntime')}"
-    except importlib.metadata.PackageNotFoundError:
-        runtime = "onnxruntime is not installed: heuristic network plans as the baseline does"
-    return [("inference", True, runtime), *findings]
+    version = _version("onnxruntime")
+    absent = "onnxruntime is not installed: heuristic network plans as the baseline does"
+    return [("inference", True, f"onnxruntime {version}" if version else absent), *findings]

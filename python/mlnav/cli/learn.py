@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mlnav.cli import options
-from mlnav.cli.common import RefusedError, emit, errors, output, print_rows, progress_bar, say, show
+from mlnav.cli import common, options
+from mlnav.cli.common import RefusedError, emit, errors, numbers, output, progress_bar, say, show
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Train the learned heuristic."
@@ -27,14 +26,11 @@ def whole_numbers(option: str, text: str, count: int = 0) -> tuple[int, ...]:
     Raises:
         RefusedError: the text is something else.
     """
-    try:
-        numbers = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < 1 or (count and len(numbers) != count):
-        wanted = f"{count} whole numbers" if count else "a list of whole numbers"
+    wanted = f"{count} whole numbers" if count else "a list of whole numbers"
+    found = numbers(option, text, wanted, count)
+    if not found or any(n < 1 or n % 1 for n in found):
         raise RefusedError(f"{option}: {text!r} is not {wanted}")
-    return numbers
+    return tuple(map(int, found))
 
 
 def _need(extra: str, *modules: str) -> None:
@@ -151,14 +147,29 @@ def train_command(
     training, validation = read_part(data, "train", terrains), read_part(data, "validation")
     last: dict[str, Any] = {}
     with progress_bar("epochs", epochs) as update:
-        show = _training_progress(update, last)
+
+        def show_progress(record: dict[str, Any]) -> None:
+            """Update the bar within epochs, print a line after each."""
+            nonlocal last
+            if "step" in record:
+                done = record["epoch"] + record["step"] / record["steps"]
+                update(done, f"epoch {record['epoch'] + 1}, loss {record['loss']:.4f}")
+                return
+            last = record
+            update(record["epoch"], "")
+            errors.print(
+                f"epoch {record['epoch']:3} of {record['epochs']}:"
+                f" loss {record['train_loss']:.4f}, validation {record['validation_loss']:.4f},"
+                f" AUC {record['validation_auc']:.4f}, ECE {record['calibration_error']:.4f},"
+                f" {record['seconds']:.0f} s"
+            )
+
         try:
-            train(spec, training, validation, run, progress=show, threads=threads)
+            train(spec, training, validation, run, progress=show_progress, threads=threads)
         except KeyboardInterrupt:
-            begun = (run / CHECKPOINT).exists()
             say(
                 f"{run} holds the last whole epoch; the same command goes on from there"
-                if begun
+                if (run / CHECKPOINT).exists()
                 else f"{run}: not one epoch was complete; the same command begins again"
             )
             raise
@@ -166,29 +177,6 @@ def train_command(
         emit(last)
     elif not last:
         output.print(f"{run}: all {epochs} epochs were done before", soft_wrap=True)
-
-
-def _training_progress(
-    update: Callable[[float, str], None], last: dict[str, Any]
-) -> Callable[[dict[str, Any]], None]:
-    """Update the bar within epochs, print a line after each; `last` gets the latest record."""
-
-    def show(record: dict[str, Any]) -> None:
-        if "step" in record:
-            done = record["epoch"] + record["step"] / record["steps"]
-            update(done, f"epoch {record['epoch'] + 1}, loss {record['loss']:.4f}")
-            return
-        last.clear()
-        last.update(record)
-        update(record["epoch"], "")
-        errors.print(
-            f"epoch {record['epoch']:3} of {record['epochs']}:"
-            f" loss {record['train_loss']:.4f}, validation {record['validation_loss']:.4f},"
-            f" AUC {record['validation_auc']:.4f}, ECE {record['calibration_error']:.4f},"
-            f" {record['seconds']:.0f} s"
-        )
-
-    return show
 
 
 @app.command("export")
@@ -275,17 +263,12 @@ def _print_evaluation(report: dict[str, Any]) -> None:
 
     def row(ground: str, r: dict[str, Any]) -> list[str]:
         auc = "-" if r["auc"] is None else f"{r['auc']:.4f}"
-        return [
-            ground,
-            f"{r['windows']}",
-            f"{r['rejected']:.1%}",
-            auc,
-            f"{r['calibration_error']:.4f}",
-        ]
+        ece = f"{r['calibration_error']:.4f}"
+        return [ground, f"{r['windows']}", f"{r['rejected']:.1%}", auc, ece]
 
     rows = [row("all", report | report["data"])]
     rows += [row(ground, r) for ground, r in report["by_ground"].items()]
-    print_rows(("ground",), ("windows", "rejected", "AUC", "ECE"), rows)
+    common.print_rows(("ground",), ("windows", "rejected", "AUC", "ECE"), rows)
     output.print(f"Sobel's AUC {report['sobel_auc']:.4f}")
     reliability = ((f"{m:.3f}", f"{s:.3f}", f"{n:.1%}") for m, s, n in report["reliability"])
-    print_rows((), ("risk", "rejected", "of poses"), reliability)
+    common.print_rows((), ("risk", "rejected", "of poses"), reliability)
