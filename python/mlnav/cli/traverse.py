@@ -196,11 +196,9 @@ def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: 
             f" frame: about {duration(count * seconds)}, and the stills (--film-every {every})"
         )
         with progress_bar("film", float(count)) as update:
-            done = 0
 
             def on_frame(share: float) -> None:
-                nonlocal done
-                done += 1
+                done = 1 + round(share * (count - 1))
                 update(done, f"traverse.mp4, frame {done} of {count}")
 
             update(0.0, "stills")

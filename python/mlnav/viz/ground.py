@@ -43,9 +43,6 @@ def sun() -> F64:
     return direction(*SUN_DEG)
 
 
-# ---------------------------------------------------------------------------------------- colours
-
-
 def ground_colours(terrain: Terrain) -> U8:
     """(ny, nx, 3) colour of every cell: shaded relief as on maps, with cast shadows and mottling.
 
@@ -90,10 +87,7 @@ def _mips(finest: U8) -> list[U8]:
     """An image pyramid: the image, then halved by averaging down to a few texels."""
     levels = [finest]
     while min(levels[-1].shape[:2]) >= 8:
-        height, width = (n // 2 * 2 for n in levels[-1].shape[:2])
-        a = levels[-1][:height, :width].astype(np.uint16)
-        levels.append(((a[::2, ::2] + a[1::2, ::2] + a[::2, 1::2] + a[1::2, 1::2] + 2) >> 2)
-                      .astype(np.uint8))  # fmt: skip
+        levels.append(np.asarray(Image.fromarray(levels[-1]).reduce(2)))
     return levels
 
 
@@ -178,21 +172,17 @@ class GroundColours:
         row = np.clip(row, 0, self._height[level] - 1)
         texels = self._texels[self._first[level] + row * width + column]
         grain = self._grain_of(x, y, fineness) * np.float32(1.0 / 128.0)
-        colours = np.empty((len(x), 3), np.float32)
-        for channel in range(3):
-            np.multiply((texels >> (8 * channel)) & 255, grain, out=colours[:, channel],
-                        casting="unsafe")  # fmt: skip
-        return colours
+        rgb = texels.view(np.uint8).reshape(-1, 4)[:, :3]
+        return np.asarray(rgb * grain[:, None])
 
     def vague(self, x: F32, y: F32) -> F32:
         """(n, 3) colours, 0 to 255, at (n,) places on the map, out of focus."""
         (x_min, _, y_min, _), res = self._extent, self._resolution_m
         at = np.stack([(y - y_min) / res - 0.5, (x - x_min) / res - 0.5])
-        channels = [
-            ndimage.map_coordinates(v, at, order=1, mode="nearest", prefilter=False)
-            for v in np.moveaxis(self._vague, -1, 0)
-        ]
-        return np.stack(channels, axis=1)
+        channels = np.moveaxis(self._vague, -1, 0)
+        return np.stack(
+            [ndimage.map_coordinates(v, at, order=1, mode="nearest") for v in channels], axis=1
+        )
 
     def _grain_of(self, x: F32, y: F32, fineness: F32) -> F32:
         level = np.clip(fineness - math.log2(_GRAIN_M), 0, len(self._grain) - 1).astype(np.int32)
@@ -203,9 +193,6 @@ class GroundColours:
         )
         texels = self._grain_texels[self._grain_at[level] + row * side + column]
         return np.asarray(texels, np.float32)
-
-
-# -------------------------------------------------------------------------------------- triangles
 
 
 @dataclass(frozen=True, eq=False)

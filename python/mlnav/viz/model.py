@@ -138,29 +138,22 @@ def _shape(visual: ElementTree.Element, colours: dict[str, F64]) -> Shape:
 
 
 def _only(element: ElementTree.Element, tag: str) -> ElementTree.Element:
-    found = element.find(tag)
-    assert found is not None
+    (found,) = element.findall(tag)
     return found
 
 
 def _numbers(text: str) -> F64:
-    return np.array([float(number) for number in text.split()])
+    return np.array(text.split(), np.float64)
 
 
 def _box() -> tuple[F64, F64, I32]:
     """A cube of edge 2 about the origin, four vertices a face."""
-    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], np.float64)
-    vertices, normals = [], []
-    for axis in range(3):
-        for sign in (1.0, -1.0):
-            face = np.empty((4, 3))
-            face[:, axis] = sign
-            face[:, (axis + 1) % 3], face[:, (axis + 2) % 3] = corners[:: int(sign)].T
-            vertices.append(face)
-            normals.append(np.tile(sign * np.eye(3)[axis], (4, 1)))
+    top = np.array([(-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)], np.float64)
+    faces = np.array([np.roll(f, axis, axis=1) for f in (top, -top[::-1]) for axis in range(3)])
+    normals = np.repeat(faces.mean(axis=1), 4, axis=0)
     first = 4 * np.arange(6)[:, None, None]
     triangles = (first + np.array([(0, 1, 2), (0, 2, 3)])).reshape(-1, 3).astype(np.int32)
-    return np.concatenate(vertices), np.concatenate(normals), triangles
+    return faces.reshape(-1, 3), normals, triangles
 
 
 def _cylinder() -> tuple[F64, F64, I32]:

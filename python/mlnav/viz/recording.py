@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -58,7 +59,7 @@ _SERIES = {  # entity under telemetry/: name, colour
 }
 
 
-class Recording:
+class Recording(AbstractContextManager["Recording"]):
     """Writes a recording; an observer of `traverse`.
 
     The file can be read at any time: each cycle is flushed when its call returns.
@@ -103,14 +104,7 @@ class Recording:
         self._send_states(0)
         self._stream.flush()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
         self._stream.flush()
         self._stream.disconnect()
 
@@ -126,7 +120,8 @@ class Recording:
         self._playback.add(record)
         self._send_states(first)
         self._now(record.cycle, float(self._playback.way_m[-1]))
-        self._log_track()
+        track = self._laid(self._playback.poses[:, :2])
+        self._log("track", self._strips([track], "#3a2016", 0.05))
         self._log_words(record)
         self._cycles = record.cycle + 1
         self._stream.flush()
@@ -139,8 +134,6 @@ class Recording:
         text += f"; {result.driven_m:.1f} m driven in {len(result.cycles)} cycles"
         self._say(text, "INFO" if result.success else "ERROR")
         self._stream.flush()
-
-    # ------------------------------------------------------------------------------------ static
 
     def _log_ground(self) -> None:
         terrain = self._terrain
@@ -176,8 +169,6 @@ class Recording:
         if zones:
             self._static("keep_out", self._strips(zones, style.BAD, 0.06))
 
-    # ------------------------------------------------------------------------------------ motion
-
     def _send_states(self, first: int) -> None:
         """Transforms and attitude of the states from index `first` on."""
         playback, rr = self._playback, self._rr
@@ -205,12 +196,6 @@ class Recording:
         for name, angle in angles.items():
             columns = rr.Scalars.columns(scalars=np.degrees(angle))
             self._stream.send_columns(f"telemetry/attitude/{name}_deg", index, columns)
-
-    def _log_track(self) -> None:
-        line = self._laid(self._playback.poses[:, :2])
-        self._log("track", self._strips([line], "#3a2016", 0.05))
-
-    # ------------------------------------------------------------------------------------ cycles
 
     def _log_sight(self, record: CycleRecord, cycle: Cycle) -> None:
         """The local map coloured by height, and risk over it."""
@@ -259,8 +244,6 @@ class Recording:
             self._say(event, "WARN")
         if record.clearance_min_m is not None:
             self._scalar("clearance/clearance_m", record.clearance_min_m)
-
-    # ----------------------------------------------------------------------------------- details
 
     def _now(self, cycle: int, way_m: float) -> None:
         self._stream.set_time("cycle", sequence=cycle)
