@@ -37,11 +37,9 @@ def ace_command(
 
     **Examples**
 
-    mlnav ace --terrain demo --out out/ace
-
-    mlnav ace -t map.tif --checker fixed_box --limits enav_like --bins 32
-
-    mlnav ace explain -t demo --at 20,35,-20
+    - mlnav ace --terrain demo --out out/ace
+    - mlnav ace -t map.tif --checker fixed_box --limits enav_like --bins 32
+    - mlnav ace explain -t demo --at 20,35,-20
     """
     if context.invoked_subcommand is not None:
         return
@@ -114,11 +112,9 @@ def explain_command(
 
     **Examples**
 
-    mlnav ace explain --terrain demo --seed 1 --at 19.9,35,-20
-
-    mlnav ace explain -t map.tif --at=-3,4,90 --checker fixed_box --limits enav_like
-
-    mlnav ace explain -t 15/.10 --at 20,35,-20 --way 2,0.1
+    - mlnav ace explain --terrain demo --seed 1 --at 19.9,35,-20
+    - mlnav ace explain -t map.tif --at=-3,4,90 --checker fixed_box --limits enav_like
+    - mlnav ace explain -t 15/.10 --at 20,35,-20 --way 2,0.1
     """
     from mlnav import viz
     from mlnav.io import write_json

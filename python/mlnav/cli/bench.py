@@ -72,11 +72,9 @@ def soundness_command(
 
     **Examples**
 
-    mlnav bench soundness --poses 5000000 --workers 2
-
-    mlnav bench soundness -t 15/.10 --checker fixed_box --limits enav_like --box 0.15,0.20,0.25,0.30
-
-    mlnav bench soundness --replay out/bench-soundness/suspicious.jsonl
+    - mlnav bench soundness --poses 5000000 --workers 2
+    - mlnav bench soundness -t 15/.10 --checker fixed_box --limits enav_like --box 0.15,0.20,0.30
+    - mlnav bench soundness --replay out/bench-soundness/suspicious.jsonl
     """
     from mlnav.io import JsonlWriter, write_json
     from mlnav.studies.cases import cases
@@ -206,9 +204,8 @@ def sweeps_command(
 
     **Examples**
 
-    mlnav bench sweeps -t 15/.10 --motions 2000 --workers 2
-
-    mlnav bench sweeps --spacing 0.001 --set tracking.across_m=0.02
+    - mlnav bench sweeps -t 15/.10 --motions 2000 --workers 2
+    - mlnav bench sweeps --spacing 0.001 --set tracking.across_m=0.02
     """
     from mlnav.io import JsonlWriter, write_json
     from mlnav.studies.cases import cases
@@ -265,9 +262,8 @@ def cost_command(
 
     **Examples**
 
-    mlnav bench cost
-
-    mlnav bench cost --grounds 15/.10,map.tif --limits enav_like --json
+    - mlnav bench cost
+    - mlnav bench cost --grounds 15/.10,map.tif --limits enav_like --json
     """
     from mlnav.studies.cost import GROUNDS, cost
 
@@ -327,9 +323,8 @@ def instructions_command(
 
     **Examples**
 
-    mlnav bench instructions
-
-    mlnav bench instructions --networks-only --model out/models/small --json
+    - mlnav bench instructions
+    - mlnav bench instructions --networks-only --model out/models/small --json
     """
     import tempfile
 
@@ -420,11 +415,9 @@ def physics_command(
 
     **Examples**
 
-    mlnav bench physics settled -t 0/0,10/.10,20/.05,map.tif --count 100 --workers 2
-
-    mlnav bench physics arcs --count 150 --workers 2
-
-    mlnav bench physics cost -t 10/.07 --count 20
+    - mlnav bench physics settled -t 0/0,10/.10,20/.05,map.tif --count 100 --workers 2
+    - mlnav bench physics arcs --count 150 --workers 2
+    - mlnav bench physics cost -t 10/.07 --count 20
     """
     from mlnav.io import write_json
     from mlnav.studies import physics

@@ -87,11 +87,9 @@ def run_command(
 
     **Examples**
 
-    mlnav campaign run smoke --out out/smoke
-
-    mlnav campaign run real -t map.tif -t other.tif --trials 40
-
-    mlnav campaign run heuristics --set stop.width=0.05 --set config.planner.commit_length_m=0.5
+    - mlnav campaign run smoke --out out/smoke
+    - mlnav campaign run real -t map.tif -t other.tif --trials 40
+    - mlnav campaign run heuristics --set stop.width=0.05 --set config.planner.commit_length_m=0.5
     """
     from mlnav.campaign import load_definition, run
 
@@ -124,9 +122,8 @@ def resume_command(
 
     **Examples**
 
-    mlnav campaign resume out/smoke
-
-    mlnav campaign resume out/smoke --trials 100 --workers 8
+    - mlnav campaign resume out/smoke
+    - mlnav campaign resume out/smoke --trials 100 --workers 8
     """
     from mlnav.campaign import resume
 
@@ -159,9 +156,8 @@ def rerun_command(
 
     **Examples**
 
-    mlnav campaign rerun out/smoke --outcome crashed --outcome hung
-
-    mlnav campaign rerun out/smoke 3f9c 15/.10,4,network --keep-old
+    - mlnav campaign rerun out/smoke --outcome crashed --outcome hung
+    - mlnav campaign rerun out/smoke 3f9c 15/.10,4,network --keep-old
     """
     from mlnav.campaign import rerun
 
@@ -175,7 +171,7 @@ def status_command(folder: FolderArgument, as_json: options.Json = False) -> Non
 
     **Examples**
 
-    mlnav campaign status out/smoke --json
+    - mlnav campaign status out/smoke --json
     """
     from mlnav.campaign import status
 
@@ -197,7 +193,7 @@ def merge_command(
 
     **Examples**
 
-    mlnav campaign merge out/here out/there --out out/both
+    - mlnav campaign merge out/here out/there --out out/both
     """
     from mlnav.campaign import merge
 
@@ -221,9 +217,8 @@ def report_command(
 
     **Examples**
 
-    mlnav campaign report out/smoke
-
-    mlnav campaign report out/smoke --out out/page --pictures 12
+    - mlnav campaign report out/smoke
+    - mlnav campaign report out/smoke --out out/page --pictures 12
     """
     from mlnav.report.report import write_report
 
@@ -245,7 +240,7 @@ def compare_command(
 
     **Examples**
 
-    mlnav campaign compare out/before out/after --out out/change
+    - mlnav campaign compare out/before out/after --out out/change
     """
     from mlnav.report.report import compare_reports
 

@@ -101,11 +101,9 @@ def compare_command(
 
     **Examples**
 
-    mlnav compare --terrain 10/.07 15/.10 --heuristics none,sobel --pairs 20 --workers 2
-
-    mlnav compare -t map.tif --rocks 0,0.05,0.10 --size 32 --heuristics none,network --pairs 20
-
-    mlnav compare -t 15/.10 --heuristics "none,sobel:weight_per_m=20" --same-state 40 --json
+    - mlnav compare --terrain 10/.07 15/.10 --heuristics none,sobel --pairs 20 --workers 2
+    - mlnav compare -t map.tif --rocks 0,0.05,0.10 --size 32 --heuristics none,network --pairs 20
+    - mlnav compare -t 15/.10 --heuristics "none,sobel:weight_per_m=20" --same-state 40 --json
     """
     specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
     if not specs:
@@ -157,9 +155,8 @@ def traverses_command(
 
     **Examples**
 
-    mlnav bench traverses --classes 10/.07,15/.10 --seeds 20 --workers 2
-
-    mlnav bench traverses --heuristic sobel --json
+    - mlnav bench traverses --classes 10/.07,15/.10 --seeds 20 --workers 2
+    - mlnav bench traverses --heuristic sobel --json
     """
     contenders = contenders_of(setup, **{part: [getattr(setup, part).name] for part in COMPARED})
     specs = classes.split(",") if classes else list(CLASSES)

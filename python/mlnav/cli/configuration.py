@@ -30,9 +30,8 @@ def show_command(
 
     **Examples**
 
-    mlnav config show > mine.yaml
-
-    mlnav config show --config mine.yaml --heuristic sobel --set limits.tilt_max_deg=20
+    - mlnav config show > mine.yaml
+    - mlnav config show --config mine.yaml --heuristic sobel --set limits.tilt_max_deg=20
     """
     if as_json:
         emit(json.loads(setup.model_dump_json()))
@@ -46,6 +45,6 @@ def schema_command() -> None:
 
     **Examples**
 
-    mlnav config schema > mlnav.schema.json
+    - mlnav config schema > mlnav.schema.json
     """
     emit(json_schema())

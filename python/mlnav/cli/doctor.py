@@ -37,9 +37,8 @@ def doctor_command(
 
     **Examples**
 
-    mlnav doctor
-
-    mlnav doctor --json
+    - mlnav doctor
+    - mlnav doctor --json
     """
     findings = [*_versions(), *_core_works(), _writable(out), *_terrains(), *_models()]
     notes = {

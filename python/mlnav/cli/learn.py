@@ -64,9 +64,8 @@ def data_command(
 
     **Examples**
 
-    mlnav learn data --out data --workers 2
-
-    mlnav learn data --out tiny --terrains 20,5,5 --windows 4
+    - mlnav learn data --out data --workers 2
+    - mlnav learn data --out tiny --terrains 20,5,5 --windows 4
     """
     from mlnav.learn.data import PARTS, DataSpec, make_data
 
@@ -132,9 +131,8 @@ def train_command(
 
     **Examples**
 
-    mlnav learn train --data data --checker fixed_box --out runs/fixed-box
-
-    mlnav learn train --data data --checker verified --widths 24,32,48 --epochs 30 --out runs/v24
+    - mlnav learn train --data data --checker fixed_box --out runs/fixed-box
+    - mlnav learn train --data data --checker verified --widths 24,32,48 --epochs 30 --out runs/v24
     """
     _need("train", "torch", "safetensors")
     from mlnav.learn.data import read_part
@@ -198,7 +196,7 @@ def export_command(
 
     **Examples**
 
-    mlnav learn export --run runs/fixed-box --data data --name ace-fixed-box
+    - mlnav learn export --run runs/fixed-box --data data --name ace-fixed-box
     """
     _need("train", "torch", "safetensors", "onnx", "onnxruntime")
     from mlnav.learn.export import export
@@ -231,9 +229,8 @@ def evaluate_command(
 
     **Examples**
 
-    mlnav learn evaluate --model ace-fixed-box --data data
-
-    mlnav learn evaluate --model models/mine --data data --figure reliability.png --json
+    - mlnav learn evaluate --model ace-fixed-box --data data
+    - mlnav learn evaluate --model models/mine --data data --figure reliability.png --json
     """
     _need("onnx", "onnxruntime")
     from mlnav.learn.evaluation import evaluate_model

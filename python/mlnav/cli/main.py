@@ -51,11 +51,9 @@ def main(
 
     **Examples**
 
-    mlnav traverse --terrain demo --out out/demo
-
-    mlnav traverse --terrain map.tif --start=-10,-8 --goal=11,9 --heuristic sobel --gif
-
-    mlnav plan --terrain 15/.10 --seed 3 --out out/plan
+    - mlnav traverse --terrain demo --out out/demo
+    - mlnav traverse --terrain map.tif --start=-10,-8 --goal=11,9 --heuristic sobel --gif
+    - mlnav plan --terrain 15/.10 --seed 3 --out out/plan
     """
 
 

@@ -40,9 +40,8 @@ def plan_command(
 
     **Examples**
 
-    mlnav plan --terrain demo --out out/plan
-
-    mlnav plan -t 15/.10 --seed 2 --start=20,26 --heading-deg 45 --heuristic sobel --force
+    - mlnav plan --terrain demo --out out/plan
+    - mlnav plan -t 15/.10 --seed 2 --start=20,26 --heading-deg 45 --heuristic sobel --force
     """
     from mlnav import sim, viz
     from mlnav.io import write_json

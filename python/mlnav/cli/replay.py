@@ -56,11 +56,9 @@ def replay_command(
 
     **Examples**
 
-    mlnav replay 3f9c --campaign out/campaign/smoke --cycle 7
-
-    mlnav replay 15/.10,4,network --campaign out/campaign/heuristics --gif
-
-    mlnav replay out/campaign/smoke/replays/3f9c21d07be4a655.json
+    - mlnav replay 3f9c --campaign out/campaign/smoke --cycle 7
+    - mlnav replay 15/.10,4,network --campaign out/campaign/heuristics --gif
+    - mlnav replay out/campaign/smoke/replays/3f9c21d07be4a655.json
     """
     from mlnav.campaign import replay as module
     from mlnav.io import write_json

@@ -33,9 +33,8 @@ def make_command(
 
     **Examples**
 
-    mlnav terrain make demo --seed 3 --out demo.tif
-
-    mlnav terrain make 15/.10 --out hard.tif
+    - mlnav terrain make demo --seed 3 --out demo.tif
+    - mlnav terrain make 15/.10 --out hard.tif
     """
     from mlnav.terrain import load, write_geotiff
 
@@ -56,9 +55,8 @@ def info_command(
 
     **Examples**
 
-    mlnav terrain info demo
-
-    mlnav terrain info map.tif --json
+    - mlnav terrain info demo
+    - mlnav terrain info map.tif --json
     """
     from mlnav.terrain import load
     from mlnav.viz.terrain import terrain_statistics
@@ -84,9 +82,8 @@ def show_command(
 
     **Examples**
 
-    mlnav terrain show demo --out demo.png
-
-    mlnav terrain show map.tif --nodata=-9999 --vertical-unit ft
+    - mlnav terrain show demo --out demo.png
+    - mlnav terrain show map.tif --nodata=-9999 --vertical-unit ft
     """
     from mlnav import viz
     from mlnav.nav.cells import MAX_CELL_M, fine_enough

@@ -67,13 +67,10 @@ def traverse_command(
 
     **Examples**
 
-    mlnav traverse --terrain demo --seed 1 --out out/demo
-
-    mlnav traverse -t 10/.07 --heuristic sobel --seed 4 --json
-
-    mlnav traverse -t map.tif --start=-10,-8 --goal=11,9 --set traverse.max_cycles=80
-
-    mlnav traverse -t 15/.10 --world bullet --video --rerun out/run.rrd
+    - mlnav traverse --terrain demo --seed 1 --out out/demo
+    - mlnav traverse -t 10/.07 --heuristic sobel --seed 4 --json
+    - mlnav traverse -t map.tif --start=-10,-8 --goal=11,9 --set traverse.max_cycles=80
+    - mlnav traverse -t 15/.10 --world bullet --video --rerun out/run.rrd
     """
     from mlnav import sim
     from mlnav.io import JsonlWriter, write_json, write_text
