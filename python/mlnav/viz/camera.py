@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from mlnav.config import Config, Stereo
+from mlnav.core import F64
 from mlnav.terrain import Terrain
 from mlnav.viz.playback import Posture
 
-F64 = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
 MAST_M: Vector = (0.80, -0.56, 1.98)

@@ -11,10 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
-from numpy.typing import NDArray
 
 from mlnav.config import Config
-from mlnav.core import WHEELS
+from mlnav.core import F64, WHEELS
 from mlnav.linkage import Linkage, linkage
 from mlnav.sim.explain import Explanation, WheelBox
 from mlnav.terrain import Terrain
@@ -22,7 +21,6 @@ from mlnav.viz import style
 from mlnav.viz.relief import draw_ground
 from mlnav.viz.rover import TYRE, corners, pan_corners, placed, tyre_corners
 
-F64 = NDArray[np.float64]
 Look = tuple[float, float]
 """Opacity and order."""
 Place = Callable[[float, float, float, float], Axes]

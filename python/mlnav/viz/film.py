@@ -13,10 +13,10 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from mlnav.config import Config
+from mlnav.core import F64
 from mlnav.io import whole_file
 from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.nav.motion import wrapped
@@ -29,7 +29,6 @@ from mlnav.viz.playback import Playback, in_truth
 from mlnav.viz.scene import Picture, Ribbon, Scene, VizError, ring
 from mlnav.viz.traverse import ending
 
-F64 = NDArray[np.float64]
 Size = tuple[int, int]
 
 MAX_FRAMES = 240

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+from mlnav.core import F32, F64
 from mlnav.terrain import Terrain
 from mlnav.viz.relief import SUN_DEG, Bounds, direction, filled, lit_colours
 
-F32 = NDArray[np.float32]
-F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 Indices = NDArray[np.int64]

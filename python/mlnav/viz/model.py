@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from mlnav import _core
+from mlnav.core import F64
 from mlnav.sim import urdf
 from mlnav.viz.playback import Posture
 
-F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 
 _SIDES = 24

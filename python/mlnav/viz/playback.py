@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from mlnav.config import Config
+from mlnav.core import F64
 from mlnav.linkage import STATE
 from mlnav.nav.motion import Pose, wrapped
 from mlnav.sim.records import CycleRecord
@@ -17,8 +18,6 @@ from mlnav.sim.urdf import STEERS, WHEELS
 from mlnav.sim.world import PHASES, KinematicWorld
 from mlnav.terrain import Terrain
 from mlnav.viz.rover import placed
-
-F64 = NDArray[np.float64]
 
 _TURN_M_PER_RAD = 1.1
 """A turn in place counts as this distance, about what a corner wheel rolls."""

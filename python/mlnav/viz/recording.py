@@ -20,7 +20,7 @@ from PIL import Image
 from scipy.spatial.transform import Rotation
 
 from mlnav.config import Config
-from mlnav.core import HeightMap, as_float32
+from mlnav.core import F64, HeightMap, as_float32
 from mlnav.linkage import STATE
 from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.nav.motion import Pose
@@ -34,8 +34,6 @@ from mlnav.viz.model import Link, RoverParts, joined
 from mlnav.viz.plan import FAILED, NOT_RANKED, NOT_TRIED, NOTHING_RANKED
 from mlnav.viz.playback import Playback, in_truth
 from mlnav.viz.scene import ring
-
-F64 = NDArray[np.float64]
 
 _GROUND_VERTICES, _TEXTURE_PX = 60_000, 1280
 _LOCAL_VERTICES = 6_000

@@ -21,6 +21,7 @@ from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
 from mlnav import _core
+from mlnav.core import F32, F64
 from mlnav.sim.bullet_rig import import_pybullet
 from mlnav.terrain import Terrain
 from mlnav.viz import style
@@ -30,8 +31,6 @@ from mlnav.viz.model import RoverParts, Shape, joined
 from mlnav.viz.playback import Posture
 from mlnav.viz.relief import filled
 
-F32 = NDArray[np.float32]
-F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
 Colour = tuple[float, float, float]
 """Red, green, blue in [0, 1]."""

@@ -10,10 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
-from numpy.typing import NDArray
 
 from mlnav.config import Config
-from mlnav.core import WHEELS
+from mlnav.core import F64, WHEELS
 from mlnav.sim.explain import Explanation, explain
 from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.sim.world import CONSTRAINTS, STATE_COLUMNS, UnsafeState
@@ -21,8 +20,6 @@ from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.explain import FRONT_IN, MAP_IN, SIDE_IN, PoseDrawing
 from mlnav.viz.rover import pan_corners, placed
-
-F64 = NDArray[np.float64]
 
 
 def unsafe_figure(terrain: Terrain, result: TraverseResult, config: Config) -> Figure:

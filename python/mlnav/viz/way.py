@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from mlnav.config import Config
+from mlnav.core import F64
 from mlnav.sim.explain import WayExplanation
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-
-F64 = NDArray[np.float64]
 
 _STATE, _LIMIT = "#e8743b", "#b3261e"
 
