@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from typer import Option
 
 from mlnav.cli import common, options
 from mlnav.cli.common import RefusedError, claim, driven_terrain, numbers, output, show
@@ -25,7 +26,7 @@ def ace_command(
     terrain: options.Terrain = "demo",
     reading: options.Reading,
     setup: Annotated[Config, options.configuration("checker", "limits", "allow_coarse")],
-    bins: Annotated[int, typer.Option(min=1, max=64, help="Headings per cell.")] = 16,
+    bins: Annotated[int, Option(min=1, max=64, help="Headings per cell.")] = 16,
     seed: options.Seed = 0,
     out: options.Out = Path("out/ace"),
     as_json: options.Json = False,
@@ -88,10 +89,10 @@ def _print_shares(summary: dict[str, Any]) -> None:
 @options.with_options
 def explain_command(
     *,
-    at: Annotated[str, typer.Option(metavar="X,Y,DEG", help="Pose: position in metres, heading.")],
+    at: Annotated[str, Option(metavar="X,Y,DEG", help="Pose: position in metres, heading.")],
     way: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="M,1/M or DEG",
             help="Explain the way from there: length and curvature of an arc, or a turn in place.",
         ),

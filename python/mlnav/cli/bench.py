@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer import Argument, Option
 
 from mlnav.cli import common, options
 from mlnav.cli.common import RefusedError, claim, output, print_rows, progress_bar, show
@@ -28,7 +29,7 @@ def soundness_command(
     setup: Annotated[Config, options.configuration("checker", "limits")],
     terrain: Annotated[
         str,
-        typer.Option(
+        Option(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS|all",
@@ -37,23 +38,19 @@ def soundness_command(
         ),
     ] = "all",
     reading: options.Reading,
-    poses: Annotated[int, typer.Option(min=1, help="Total number.")] = 100_000,
+    poses: Annotated[int, Option(min=1, help="Total number.")] = 100_000,
     seed: options.Seed = 0,
     box: Annotated[
         str | None,
-        typer.Option(
-            metavar="M,M,...", help="Half widths of fixed_box to compare on the same poses."
-        ),
+        Option(metavar="M,M,...", help="Half widths of fixed_box to compare on the same poses."),
     ] = None,
     workers: options.Workers = 1,
     random_share: Annotated[
         float,
-        typer.Option(
-            min=0, max=1, help="Share of the poses that are also settled from random starts."
-        ),
+        Option(min=0, max=1, help="Share of the poses that are also settled from random starts."),
     ] = 0.01,
     replay: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl.")
+        Path | None, Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl.")
     ] = None,
     out: options.Out = Path("out/bench-soundness"),
     as_json: options.Json = False,
@@ -181,11 +178,11 @@ def sweeps_command(
     *,
     setup: Annotated[Config, options.configuration("checker", "limits")],
     terrain: Annotated[
-        str, typer.Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
+        str, Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
     ] = "all",
-    motions: Annotated[int, typer.Option("--motions", "-n", min=1, help="Number.")] = 3000,
+    motions: Annotated[int, Option("--motions", "-n", min=1, help="Number.")] = 3000,
     spacing_m: Annotated[
-        float, typer.Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
+        float, Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
     ] = 0.02,
     reading: options.Reading,
     seed: options.Seed = 0,
@@ -248,9 +245,9 @@ def _print_sweeps(report: dict[str, Any]) -> None:
 def cost_command(
     *,
     grounds: Annotated[
-        str | None, typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
+        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
     ] = None,
-    poses: Annotated[int, typer.Option(min=1, help="Number on each terrain.")] = 4000,
+    poses: Annotated[int, Option(min=1, help="Number on each terrain.")] = 4000,
     seed: options.Seed = 0,
     setup: Annotated[Config, options.configuration("limits")],
     as_json: options.Json = False,
@@ -301,17 +298,17 @@ app.command("traverses")(traverses_command)
 def instructions_command(
     model: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="Folder of a network; default: the shipped ones."),
+        Option(metavar="DIR", help="Folder of a network; default: the shipped ones."),
     ] = None,
     networks_only: Annotated[
-        bool, typer.Option("--networks-only", help="Count networks; keep the other shipped counts.")
+        bool, Option("--networks-only", help="Count networks; keep the other shipped counts.")
     ] = False,
     folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the builds here; default: temporary.")
+        Path | None, Option(metavar="DIR", help="Keep the builds here; default: temporary.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File of the counts.")
-    ] = Path("out/instructions.json"),
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File of the counts.")] = Path(
+        "out/instructions.json"
+    ),
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -385,17 +382,17 @@ def _counts(build: dict[str, Any]) -> Iterator[tuple[str, float]]:
 @options.with_options
 def physics_command(
     *,
-    what: Annotated[str, typer.Argument(metavar="settled|arcs|cost")],
+    what: Annotated[str, Argument(metavar="settled|arcs|cost")],
     terrain: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS,...",
             help="Terrains; `all` for every kind.",
         ),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
+    count: Annotated[int, Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
     seed: options.Seed = 0,
     setup: Annotated[Config, options.configuration("checker", "limits")],
     workers: options.Workers = 1,

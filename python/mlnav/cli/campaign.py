@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from mlnav.cli import common, options
 from mlnav.cli.common import duration, output, say
@@ -26,27 +27,27 @@ app = typer.Typer(
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="KEY=VALUE",
         help="One value of it, as stop.width=0.05 or config.planner.commit_length_m=0.5.",
     ),
 ]
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the campaign.")]
+FolderArgument = Annotated[Path, Argument(metavar="DIR", help="Folder of the campaign.")]
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", "-w", min=1, help="Worker processes; default: the number of cores."),
+    Option("--workers", "-w", min=1, help="Worker processes; default: the number of cores."),
 ]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--scheduler",
         metavar="dask://HOST:PORT",
         help="Run on a dask.distributed cluster instead (extra `cluster`).",
     ),
 ]
 KeepOldOption = Annotated[
-    bool, typer.Option("--keep-old", help="Keep results of other code, models or terrain files.")
+    bool, Option("--keep-old", help="Keep results of other code, models or terrain files.")
 ]
 
 
@@ -55,22 +56,20 @@ KeepOldOption = Annotated[
 def run_command(
     *,
     spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
+        str, Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder; default: out/campaign/NAME."),
+        Option("--out", "-o", metavar="DIR", help="Folder; default: out/campaign/NAME."),
     ] = None,
     terrain: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="Instead of its terrains; repeat."
         ),
     ] = None,
     reading: options.Reading,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="Number per terrain and contender.")
-    ] = None,
+    trials: Annotated[int | None, Option(min=1, help="Number per terrain and contender.")] = None,
     allow_coarse: options.AllowCoarse = False,
     settings: SetOption = None,
     workers: WorkersOption = None,
@@ -108,7 +107,7 @@ def run_command(
 def resume_command(
     folder: FolderArgument,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Number per terrain and contender, increased.")
+        int | None, Option(min=1, help="Number per terrain and contender, increased.")
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
@@ -136,16 +135,14 @@ def rerun_command(
     folder: FolderArgument,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[TRIAL]...",
             help="Keys of trials, their first digits, or TERRAIN,NUMBER,CONTENDER.",
         ),
     ] = None,
     outcomes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--outcome", metavar="NAME", help="All with this outcome, as crashed; repeat."
-        ),
+        Option("--outcome", metavar="NAME", help="All with this outcome, as crashed; repeat."),
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
@@ -182,9 +179,9 @@ def status_command(folder: FolderArgument, as_json: options.Json = False) -> Non
 
 @app.command("merge")
 def merge_command(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Campaigns.")],
+    folders: Annotated[list[Path], Argument(metavar="DIR...", help="Campaigns.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the merged campaign.")
+        Path, Option("--out", "-o", metavar="DIR", help="Folder of the merged campaign.")
     ],
     keep_old: KeepOldOption = False,
     as_json: options.Json = False,
@@ -204,11 +201,9 @@ def merge_command(
 def report_command(
     folder: FolderArgument,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report.")
+        Path | None, Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report.")
     ] = None,
-    pictures: Annotated[
-        int, typer.Option(min=0, help="Failed trials to rerun and draw, at most.")
-    ] = 6,
+    pictures: Annotated[int, Option(min=0, help="Failed trials to rerun and draw, at most.")] = 6,
     as_json: options.Json = False,
 ) -> None:
     """Write the report of a campaign, also while it runs: a page, Markdown, JSON and CSV.
@@ -227,11 +222,11 @@ def report_command(
 
 @app.command("compare")
 def compare_command(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Folder of a campaign.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Folder of another.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the page.")
-    ] = Path("out/campaign-compare"),
+    before: Annotated[Path, Argument(metavar="BEFORE", help="Folder of a campaign.")],
+    after: Annotated[Path, Argument(metavar="AFTER", help="Folder of another.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the page.")] = Path(
+        "out/campaign-compare"
+    ),
     as_json: options.Json = False,
 ) -> None:
     """Compare two campaigns, as of two versions of the code, trial by trial where both have them.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from mlnav.cli import common, options
 from mlnav.cli.campaign import KeepOldOption, watched
@@ -27,11 +27,11 @@ COMPARED = ("planner", "heuristic", "sensor")
 def compare_command(
     *,
     more: Annotated[
-        list[str] | None, typer.Argument(metavar="[TERRAIN]...", help="Further terrains.")
+        list[str] | None, Argument(metavar="[TERRAIN]...", help="Further terrains.")
     ] = None,
     terrain: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS",
@@ -39,37 +39,37 @@ def compare_command(
         ),
     ] = None,
     reading: options.Reading,
-    planners: Annotated[str | None, typer.Option(metavar="A,B,...")] = None,
+    planners: Annotated[str | None, Option(metavar="A,B,...")] = None,
     heuristics: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="C,D,...",
             help="Names; settings of one may follow it after a colon:"
             " none,sobel:weight_per_m=20;to_go_fraction=0",
         ),
     ] = "none,sobel",
-    sensors: Annotated[str | None, typer.Option(metavar="E,F,...", help="truth, stereo")] = None,
+    sensors: Annotated[str | None, Option(metavar="E,F,...", help="truth, stereo")] = None,
     base: Annotated[Config, options.configuration("checker", "limits", "world", "allow_coarse")],
-    pairs: Annotated[int, typer.Option(min=1, help="Start-goal pairs on each terrain.")] = 10,
+    pairs: Annotated[int, Option(min=1, help="Start-goal pairs on each terrain.")] = 10,
     seed: options.RunSeed = 0,
     rocks: Annotated[
         str | None,
-        typer.Option(metavar="CFA,...", help="Add rocks of these covers to each GeoTIFF; 0: none."),
+        Option(metavar="CFA,...", help="Add rocks of these covers to each GeoTIFF; 0: none."),
     ] = None,
     size: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=2.0,
             metavar="M",
             help="Draw pairs in a square of this side in the middle of a GeoTIFF.",
         ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--ace-budget", min=1, help="ACE evaluations per cycle.")
+        int | None, Option("--ace-budget", min=1, help="ACE evaluations per cycle.")
     ] = None,
     same_state: Annotated[
         int,
-        typer.Option(
+        Option(
             min=0,
             metavar="K",
             help="Also plan one cycle of every contender from K states per terrain of the first.",
@@ -78,7 +78,7 @@ def compare_command(
     workers: options.Workers = 1,
     keep_old: KeepOldOption = False,
     out: options.Out = Path("out/compare"),
-    pictures: Annotated[bool, typer.Option(help="Draw compare.png and states/*.png.")] = True,
+    pictures: Annotated[bool, Option(help="Draw compare.png and states/*.png.")] = True,
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -137,9 +137,9 @@ def compare_command(
 def traverses_command(
     *,
     classes: Annotated[
-        str | None, typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
+        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs per class.")] = 20,
+    seeds: Annotated[int, Option(min=1, help="Runs per class.")] = 20,
     seed: options.RunSeed = 0,
     setup: Annotated[Config, options.configuration("planner", "checker", "limits", "heuristic")],
     workers: options.Workers = 1,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from mlnav import __version__
 from mlnav.cli import options
@@ -27,7 +28,7 @@ Finding = tuple[str, bool, str]
 
 def doctor_command(
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of results to check.")
+        Path, Option("--out", "-o", metavar="DIR", help="Folder of results to check.")
     ] = Path("out"),
     as_json: options.Json = False,
 ) -> None:

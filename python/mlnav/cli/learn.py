@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from mlnav.cli import common, options
 from mlnav.cli.common import RefusedError, emit, errors, numbers, output, progress_bar, say, show
@@ -15,9 +16,7 @@ app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Train the learned heuristic."
 )
 
-DataOption = Annotated[
-    Path, typer.Option("--data", metavar="DIR", help="Data set of `learn data`.")
-]
+DataOption = Annotated[Path, Option("--data", metavar="DIR", help="Data set of `learn data`.")]
 
 
 def whole_numbers(option: str, text: str, count: int = 0) -> tuple[int, ...]:
@@ -46,14 +45,14 @@ def _need(extra: str, *modules: str) -> None:
 
 @app.command("data")
 def data_command(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
     terrains: Annotated[
-        str, typer.Option(metavar="N,N,N", help="For training, validation, test.")
+        str, Option(metavar="N,N,N", help="For training, validation, test.")
     ] = "1000,80,80",
-    windows: Annotated[int, typer.Option(min=1, help="Windows per terrain.")] = 8,
-    samples: Annotated[int, typer.Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data set.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    windows: Annotated[int, Option(min=1, help="Windows per terrain.")] = 8,
+    samples: Annotated[int, Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
+    seed: Annotated[int, Option(min=0, help="Seed of the data set.")] = 1,
+    workers: Annotated[int, Option(min=1, help="Processes.")] = 1,
     as_json: options.Json = False,
 ) -> None:
     """Make a data set: windows of synthetic terrain with ACE verdicts as labels.
@@ -100,26 +99,24 @@ def _print_data(manifest: dict[str, Any]) -> None:
 @app.command("train")
 def train_command(
     data: DataOption,
-    checker: Annotated[str, typer.Option(help="Verdicts to learn: fixed_box, verified.")],
+    checker: Annotated[str, Option(help="Verdicts to learn: fixed_box, verified.")],
     run: Annotated[
-        Path, typer.Option("--out", "-o", metavar="RUN", help="Folder of checkpoint and log.")
+        Path, Option("--out", "-o", metavar="RUN", help="Folder of checkpoint and log.")
     ],
-    widths: Annotated[
-        str, typer.Option(metavar="N,...", help="Channels of each level.")
-    ] = "16,24,32",
-    depth: Annotated[int, typer.Option(min=1, help="Residual blocks per level.")] = 1,
-    fold: Annotated[int, typer.Option(min=1, help="Map cells along a trunk cell.")] = 4,
-    unfold: Annotated[int, typer.Option(min=1, help="Risk cells along a trunk cell.")] = 2,
+    widths: Annotated[str, Option(metavar="N,...", help="Channels of each level.")] = "16,24,32",
+    depth: Annotated[int, Option(min=1, help="Residual blocks per level.")] = 1,
+    fold: Annotated[int, Option(min=1, help="Map cells along a trunk cell.")] = 4,
+    unfold: Annotated[int, Option(min=1, help="Risk cells along a trunk cell.")] = 2,
     separable: Annotated[
-        bool, typer.Option("--separable", help="Depthwise and pointwise convolutions.")
+        bool, Option("--separable", help="Depthwise and pointwise convolutions.")
     ] = False,
-    epochs: Annotated[int, typer.Option(min=1)] = 20,
-    batch: Annotated[int, typer.Option(min=1, help="Windows per step.")] = 16,
-    learning_rate: Annotated[float, typer.Option(min=1e-7, max=1.0)] = 4e-3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
-    threads: Annotated[int, typer.Option(min=1)] = 2,
+    epochs: Annotated[int, Option(min=1)] = 20,
+    batch: Annotated[int, Option(min=1, help="Windows per step.")] = 16,
+    learning_rate: Annotated[float, Option(min=1e-7, max=1.0)] = 4e-3,
+    seed: Annotated[int, Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
+    threads: Annotated[int, Option(min=1)] = 2,
     terrains: Annotated[
-        int | None, typer.Option(min=1, help="Number of training terrains to use; default: all.")
+        int | None, Option(min=1, help="Number of training terrains to use; default: all.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -179,11 +176,11 @@ def train_command(
 
 @app.command("export")
 def export_command(
-    run: Annotated[Path, typer.Option(metavar="RUN", help="Folder of `learn train`.")],
+    run: Annotated[Path, Option(metavar="RUN", help="Folder of `learn train`.")],
     data: DataOption,
-    name: Annotated[str, typer.Option(help="Name of the model and its folder.")],
+    name: Annotated[str, Option(help="Name of the model and its folder.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Parent of the model's folder.")
+        Path, Option("--out", "-o", metavar="DIR", help="Parent of the model's folder.")
     ] = Path("models"),
     as_json: options.Json = False,
     force: options.Force = False,
@@ -210,15 +207,13 @@ def export_command(
 
 @app.command("evaluate")
 def evaluate_command(
-    model: Annotated[str, typer.Option(metavar="NAME|DIR", help="A shipped model, or a folder.")],
+    model: Annotated[str, Option(metavar="NAME|DIR", help="A shipped model, or a folder.")],
     data: DataOption,
-    part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
+    part: Annotated[str, Option(help="train, validation or test.")] = "test",
     terrains: Annotated[
-        int | None, typer.Option(min=1, help="Number of terrains to use; default: all.")
+        int | None, Option(min=1, help="Number of terrains to use; default: all.")
     ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Reliability curve, PNG.")
-    ] = None,
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Reliability curve, PNG.")] = None,
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:

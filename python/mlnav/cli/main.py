@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from mlnav import __version__
 from mlnav.cli import (
@@ -43,9 +44,9 @@ def _version(asked: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Version, and stop.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Version, and stop.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of faults.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show tracebacks of faults.")] = False,
 ) -> None:
     """Rover navigation: plan, drive and measure on rough ground.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from mlnav.cli.common import numbers
 from mlnav.config import Config, load_config
@@ -20,7 +20,7 @@ Point = tuple[float, float]
 
 Terrain = Annotated[
     str,
-    typer.Option(
+    Option(
         "--terrain",
         "-t",
         metavar="FILE|RECIPE|CLASS",
@@ -28,20 +28,20 @@ Terrain = Annotated[
     ),
 ]
 AllowCoarse = Annotated[
-    bool, typer.Option("--allow-coarse", help="Accept cells coarser than 0.2 m, which hide rocks.")
+    bool, Option("--allow-coarse", help="Accept cells coarser than 0.2 m, which hide rocks.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of recipe and run.")]
-RunSeed = Annotated[int, typer.Option(min=0, help="Seed of terrains, pairs and noise.")]
-Gif = Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")]
+Seed = Annotated[int, Option(min=0, help="Seed of recipe and run.")]
+RunSeed = Annotated[int, Option(min=0, help="Seed of terrains, pairs and noise.")]
+Gif = Annotated[bool, Option("--gif", help="Animate the run: traverse.gif.")]
 Rerun = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Record the run for Rerun, an .rrd file.")
+    Path | None, Option(metavar="FILE", help="Record the run for Rerun, an .rrd file.")
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the results.")]
+Out = Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the results.")]
 Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Worker processes; 0: none, run in this one.")
+    int, Option("--workers", "-w", min=0, help="Worker processes; 0: none, run in this one.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace earlier results.")]
+Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
+Force = Annotated[bool, Option("--force", "-f", help="Replace earlier results.")]
 
 
 @dataclass(frozen=True)
@@ -88,25 +88,21 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _configuration(
     *,
-    planner: Annotated[str | None, typer.Option(help="enav")] = None,
+    planner: Annotated[str | None, Option(help="enav")] = None,
     checker: Annotated[
-        str | None, typer.Option(help="verified, fixed_box, probabilistic, settle")
+        str | None, Option(help="verified, fixed_box, probabilistic, settle")
     ] = None,
-    limits: Annotated[str | None, typer.Option(help="flight_like, enav_like")] = None,
-    heuristic: Annotated[
-        str | None, typer.Option(help="none, failures, sobel, network, oracle")
-    ] = None,
-    world: Annotated[str | None, typer.Option(help="kinematic, bullet")] = None,
-    sensor: Annotated[str | None, typer.Option(help="truth, stereo")] = None,
+    limits: Annotated[str | None, Option(help="flight_like, enav_like")] = None,
+    heuristic: Annotated[str | None, Option(help="none, failures, sobel, network, oracle")] = None,
+    world: Annotated[str | None, Option(help="kinematic, bullet")] = None,
+    sensor: Annotated[str | None, Option(help="truth, stereo")] = None,
     allow_coarse: AllowCoarse = False,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")
+        Path | None, Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="One value, as planner.commit_length_m=0.5."
-        ),
+        Option("--set", metavar="KEY=VALUE", help="One value, as planner.commit_length_m=0.5."),
     ] = None,
 ) -> Config:
     """The configuration: file, then options, then single settings; later ones win."""
@@ -128,16 +124,14 @@ def allowing_coarse(allow: bool, path: str = "") -> list[str]:
 
 def _reading(
     *,
-    band: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Band of the heights in a GeoTIFF.")
-    ] = 1,
+    band: Annotated[int, Option(min=1, metavar="N", help="Band of the heights in a GeoTIFF.")] = 1,
     nodata: Annotated[
         list[float] | None,
-        typer.Option(metavar="VALUE", help="A further value for unknown in a GeoTIFF; repeat."),
+        Option(metavar="VALUE", help="A further value for unknown in a GeoTIFF; repeat."),
     ] = None,
     vertical_unit: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="UNIT",
             help="Unit of the heights, overriding that of the GeoTIFF: m, ft, us-ft, km, ...",
         ),
@@ -154,10 +148,10 @@ Reading = Annotated["TerrainReading", MadeFrom(_reading)]
 
 def _ends(
     *,
-    start: Annotated[str | None, typer.Option(metavar="X,Y", help="Start in metres.")] = None,
-    goal: Annotated[str | None, typer.Option(metavar="X,Y", help="Goal in metres.")] = None,
+    start: Annotated[str | None, Option(metavar="X,Y", help="Start in metres.")] = None,
+    goal: Annotated[str | None, Option(metavar="X,Y", help="Goal in metres.")] = None,
     heading_deg: Annotated[
-        float | None, typer.Option(help="Heading at the start; towards the goal by default.")
+        float | None, Option(help="Heading at the start; towards the goal by default.")
     ] = None,
 ) -> tuple[Point | None, Point | None, float | None]:
     def point(option: str, text: str | None) -> Point | None:

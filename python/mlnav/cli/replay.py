@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlnav.cli import options
 from mlnav.cli.common import ENDED, OK, RefusedError, claim, output, say, show
@@ -23,24 +24,24 @@ PRINTED_DIFFERENCES = 12
 def replay_command(
     trial: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="TRIAL",
             help="Replay file; key of a trial or the first digits; or TERRAIN,NUMBER,CONTENDER.",
         ),
     ],
     campaign: Annotated[
-        Path | None, typer.Option("--campaign", "-C", metavar="DIR", help="Campaign of the trial.")
+        Path | None, Option("--campaign", "-C", metavar="DIR", help="Campaign of the trial.")
     ] = None,
     cycles: Annotated[
         list[int] | None,
-        typer.Option("--cycle", min=0, metavar="K", help="Draw this cycle as it was planned."),
+        Option("--cycle", min=0, metavar="K", help="Draw this cycle as it was planned."),
     ] = None,
     gif: options.Gif = False,
-    picture: Annotated[bool, typer.Option(help="Draw traverse.png.")] = True,
+    picture: Annotated[bool, Option(help="Draw traverse.png.")] = True,
     rerun: options.Rerun = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out", "-o", metavar="DIR", help="Folder of the results; default: out/replay/KEY."
         ),
     ] = None,

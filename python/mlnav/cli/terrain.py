@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlnav.cli import options
 from mlnav.cli.common import RefusedError, claim, file_name, output, print_fields, say, show
@@ -15,7 +16,7 @@ app = typer.Typer(
 )
 
 Spec = Annotated[
-    str, typer.Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of the other commands.")
+    str, Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of the other commands.")
 ]
 
 
@@ -24,7 +25,7 @@ Spec = Annotated[
 def make_command(
     *,
     spec: Spec,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.tif", help="GeoTIFF to write.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE.tif", help="GeoTIFF to write.")],
     seed: options.Seed = 0,
     reading: options.Reading,
     force: options.Force = False,
@@ -74,7 +75,7 @@ def show_command(
     reading: options.Reading,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE.png", help="Default: out/terrain/NAME.png."),
+        Option("--out", "-o", metavar="FILE.png", help="Default: out/terrain/NAME.png."),
     ] = None,
     force: options.Force = False,
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from mlnav.cli import common, options
 from mlnav.cli.common import RefusedError, duration, progress_bar, say
@@ -34,20 +35,20 @@ def traverse_command(
         ),
     ],
     seed: options.Seed = 0,
-    budget: Annotated[int | None, typer.Option(min=1, help="ACE evaluations per cycle.")] = None,
+    budget: Annotated[int | None, Option(min=1, help="ACE evaluations per cycle.")] = None,
     out: options.Out = Path("out/traverse"),
     gif: options.Gif = False,
-    picture: Annotated[bool, typer.Option(help="Draw traverse.png, and unsafe.png.")] = True,
+    picture: Annotated[bool, Option(help="Draw traverse.png, and unsafe.png.")] = True,
     video: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--video",
             help="Film the run in 3D: traverse.mp4, stills, and view.png from the rover's mast.",
         ),
     ] = False,
     film_every: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="N",
             min=1,
             help="Film every N-th frame, each shown N times as long; a frame is 8 cm of driving.",
