@@ -242,9 +242,6 @@ def compare_command(
     _show_files(compare_reports(before, after, out), as_json)
 
 
-# ----------------------------------------------------------------------------------------- details
-
-
 def _run(
     start: Callable[..., Store],
     folder: Path,

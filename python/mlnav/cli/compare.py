@@ -174,9 +174,6 @@ def _parts(text: str) -> list[str]:
     return [text] if Path(text).exists() else [p for p in text.split(",") if p]
 
 
-# ------------------------------------------------------------------------------- what is defined
-
-
 def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
     """Every combination of planners, heuristics and sensors, as a definition lists contenders.
 
@@ -272,9 +269,6 @@ def driven(definition: Definition, out: Path, workers: int, force: bool, keep_ol
         return run(
             definition, out, extend=True, keep_old=keep_old, workers=workers, progress=progress
         )
-
-
-# ------------------------------------------------------------------------------- what is reported
 
 
 def _reported(

@@ -98,12 +98,9 @@ class Camera:
 
 
 def chase_eyes(terrain: Terrain, poses: ArrayLike, smooth_poses: float) -> F64:
-    """(n, 3) smoothly moving places behind and above a rover.
+    """(n, 3) smoothly moving places behind and above a rover, which terrain does not hide.
 
-    Args:
-        terrain: that must not block the view.
-        poses: (n, 3) x, y, heading of the rover, headings unwrapped.
-        smooth_poses: standard deviation of the smoothing, in poses.
+    Poses are (n, 3), headings unwrapped; `smooth_poses` is the smoothing's standard deviation.
     """
     track = np.asarray(poses, np.float64).reshape(-1, 3)
     heading = gaussian_filter1d(track[:, 2], smooth_poses, mode="nearest")
@@ -160,11 +157,7 @@ def mast_camera(
 ) -> Camera:
     """The rover's mast camera; its place and angles of view are those of configured stereo cameras.
 
-    Args:
-        config: of the run.
-        posture: of the rover.
-        width_px: of its pictures; their height follows from the angles of view.
-        azimuth_rad: of the mast, left positive.
+    The height of pictures follows from the angles of view. Azimuth is of the mast, left positive.
     """
     sensor = config.sensor
     place, width, height = MAST_M, MAST_WIDTH_DEG, MAST_HEIGHT_DEG

@@ -115,12 +115,7 @@ def _starts(levels: list[U8], channels: int = 1) -> I32:
 class GroundColours:
     """Colours of the terrain at any place and resolution, from image pyramids.
 
-    Args:
-        terrain: to colour.
-        bounds: of the part that is seen from near, which has the finer texels.
-
-    Attributes:
-        mean: (3,) mean colour of the map, 0 to 255.
+    The part within bounds, seen from near, has finer texels; `mean` is (3,), 0 to 255.
     """
 
     def __init__(self, terrain: Terrain, bounds: Bounds) -> None:
@@ -196,12 +191,7 @@ class GroundColours:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles of a piece of terrain.
-
-    Attributes:
-        vertices: (n, 3) world frame [m].
-        triangles: (m, 3) indices, counter-clockwise from above.
-    """
+    """(n, 3) vertices [m] and (m, 3) triangles of terrain, counter-clockwise from above."""
 
     vertices: F32
     triangles: I32

@@ -60,14 +60,7 @@ _SERIES = {  # entity under telemetry/: name, colour
 class Recording(AbstractContextManager["Recording"]):
     """Writes a recording; an observer of `traverse`.
 
-    The file can be read at any time: each cycle is flushed when its call returns.
-
-    Args:
-        path: of the `.rrd` file.
-        terrain: that the run drives on.
-        config: of the run.
-        start: x, y [m], heading [rad].
-        goal: x, y [m].
+    The `.rrd` file can be read at any time: each cycle is flushed when its call returns.
 
     Raises:
         VizError: rerun-sdk is missing.

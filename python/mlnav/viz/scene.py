@@ -1,8 +1,7 @@
 """A 3D scene of terrain, rover and marks, and pictures of it.
 
-PyBullet's software renderer (extra `viz`) gives the body and the depth at each pixel and lights the
-rover; terrain colours, the rover's shadow, haze and sky are added here. The scene has its own
-PyBullet client, so pictures do not touch the physics of a world.
+PyBullet's software renderer (extra `viz`) gives body and depth at each pixel and lights the rover;
+terrain colours, the rover's shadow, haze and sky are added here. Its client is the scene's own.
 """
 
 from __future__ import annotations
@@ -68,15 +67,9 @@ _HIDDEN_BY_M = 0.12
 
 @dataclass(frozen=True, eq=False)
 class Ribbon:
-    """Bands along lines on the terrain.
+    """Bands along lines of (n, 2) points on the terrain, world frame.
 
-    Attributes:
-        lines_m: (n, 2) points of each, world frame.
-        width_m: of the bands.
-        colour: as matplotlib takes it.
-        opacity: where it is visible.
-        hidden_opacity: where something hides it.
-        dashed: with gaps.
+    `hidden_opacity` is that of the parts that something hides.
     """
 
     lines_m: Sequence[F64]
@@ -92,10 +85,8 @@ class Picture:
     """A picture, and what each of its oversampled pixels shows.
 
     Attributes:
-        image: as seen by `camera`.
         depth_m: (h, w) along the camera's axis; infinite in the sky.
         kind: (h, w): SKY, GROUND, ROVER or MARK.
-        camera: of the image.
     """
 
     image: Image.Image
@@ -105,12 +96,9 @@ class Picture:
 
 
 class Scene:
-    """Terrain, a rover and marks.
+    """Terrain with holes at unknown cells, a rover and marks.
 
-    Args:
-        terrain: to draw; unknown cells are holes.
-        geometry: of the rover.
-        points_m: (n, 2) places around which all cells are drawn.
+    Around (n, 2) `points_m` all cells are drawn.
 
     Raises:
         VizError: pybullet is missing.
