@@ -235,16 +235,9 @@ def folded(text: str, most: int) -> list[str]:
 
     Broken after blanks and after separators in names, else within a word.
     """
-    lines = [""]
-    for part in re.findall(r"[^ _/;,+\-]*[ _/;,+\-]|[^ _/;,+\-]+", text):
-        if len(lines[-1]) + len(part.rstrip()) > most and lines[-1]:
-            lines.append("")
-        rest = lines[-1] + part
-        while len(rest.rstrip()) > most:
-            lines[-1], rest = rest[:most], rest[most:]
-            lines.append("")
-        lines[-1] = rest
-    return [line.rstrip() for line in lines]
+    wrapper = textwrap.TextWrapper(most, break_on_hyphens=False)
+    wrapper.wordsep_simple_re = re.compile(r"( |[^ _/;,+\-]*[_/;,+\-])")
+    return wrapper.wrap(text) or [""]
 
 
 _COLOURS = {"none": "#8d817b", "sobel": "#e8743b", "network": "#12a594", "oracle": "#3b4a8c"}
