@@ -26,7 +26,7 @@ SUSPICIOUS_MOST = 1000
 @options.with_options
 def soundness_command(
     *,
-    setup: Annotated[Config, options.configuration("checker", "limits")],
+    setup: Annotated[Config, options.configuration("checker limits")],
     terrain: Annotated[
         str,
         Option(
@@ -176,7 +176,7 @@ def _print_findings(r: dict[str, Any]) -> None:
 @options.with_options
 def sweeps_command(
     *,
-    setup: Annotated[Config, options.configuration("checker", "limits")],
+    setup: Annotated[Config, options.configuration("checker limits")],
     terrain: Annotated[
         str, Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
     ] = "all",
@@ -394,7 +394,7 @@ def physics_command(
     ] = None,
     count: Annotated[int, Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
     seed: options.Seed = 0,
-    setup: Annotated[Config, options.configuration("checker", "limits")],
+    setup: Annotated[Config, options.configuration("checker limits")],
     workers: options.Workers = 1,
     out: options.Out = Path("out/bench-physics"),
     as_json: options.Json = False,

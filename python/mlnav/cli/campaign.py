@@ -58,10 +58,7 @@ def run_command(
     spec: Annotated[
         str, Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
     ],
-    out: Annotated[
-        Path | None,
-        Option("--out", "-o", metavar="DIR", help="Folder; default: out/campaign/NAME."),
-    ] = None,
+    out: options.NamedOut = None,
     terrain: Annotated[
         list[str] | None,
         Option(
@@ -80,7 +77,8 @@ def run_command(
 
     Contenders share terrain, start, goal, noise and dispersions of a trial. A trial that crashes
     its process, hangs or runs out of memory is tried once more and then recorded as such, with a
-    replay file; the others continue. DIR must not hold a campaign yet. Ctrl-C keeps finished
+    replay file; the others continue. DIR, out/campaign/NAME by default, must not hold a campaign
+    yet. Ctrl-C keeps finished
     trials; `mlnav campaign resume` continues, also after a power cut. Shipped: smoke, heuristics,
     real, bullet. Exit code 1 if any trial has no run.
 
@@ -200,15 +198,13 @@ def merge_command(
 @app.command("report")
 def report_command(
     folder: FolderArgument,
-    out: Annotated[
-        Path | None, Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report.")
-    ] = None,
+    out: options.NamedOut = None,
     pictures: Annotated[int, Option(min=0, help="Failed trials to rerun and draw, at most.")] = 6,
     as_json: options.Json = False,
 ) -> None:
     """Write the report of a campaign, also while it runs: a page, Markdown, JSON and CSV.
 
-    An earlier report is replaced.
+    It goes to DIR/report by default. An earlier report is replaced.
 
     **Examples**
 

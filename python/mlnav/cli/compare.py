@@ -49,7 +49,7 @@ def compare_command(
         ),
     ] = "none,sobel",
     sensors: Annotated[str | None, Option(metavar="E,F,...", help="truth, stereo")] = None,
-    base: Annotated[Config, options.configuration("checker", "limits", "world", "allow_coarse")],
+    base: Annotated[Config, options.configuration("checker limits world allow_coarse")],
     pairs: Annotated[int, Option(min=1, help="Start-goal pairs on each terrain.")] = 10,
     seed: options.RunSeed = 0,
     rocks: Annotated[
@@ -141,7 +141,7 @@ def traverses_command(
     ] = None,
     seeds: Annotated[int, Option(min=1, help="Runs per class.")] = 20,
     seed: options.RunSeed = 0,
-    setup: Annotated[Config, options.configuration("planner", "checker", "limits", "heuristic")],
+    setup: Annotated[Config, options.configuration("planner checker limits heuristic")],
     workers: options.Workers = 1,
     keep_old: KeepOldOption = False,
     out: options.Out = Path("out/bench-traverses"),
@@ -230,12 +230,14 @@ def definition_of(
 
     how = how or AS_DECLARED
     maps = any(map(is_geotiff, terrains))
-    if tuple(covers) != (0.0,) and not maps:
-        raise RefusedError("rocks are added to GeoTIFFs, and none is given")
-    if size_m is not None and not maps:
-        raise RefusedError("a size is of the square in a GeoTIFF to drive in, and none is given")
-    if how != AS_DECLARED and not maps:
-        raise RefusedError("band, nodata and vertical unit are of GeoTIFFs, and none is given")
+    of_maps = {
+        "rocks are added to GeoTIFFs": tuple(covers) != (0.0,),
+        "a size is of the square in a GeoTIFF to drive in": size_m is not None,
+        "band, nodata and vertical unit are of GeoTIFFs": how != AS_DECLARED,
+    }
+    for text, given in of_maps.items():
+        if given and not maps:
+            raise RefusedError(f"{text}, and none is given")
     listed = [
         terrain_data(terrain, how, cfa=cover, size_m=size_m)
         for terrain in terrains

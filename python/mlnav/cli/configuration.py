@@ -21,9 +21,7 @@ app = typer.Typer(
 @options.with_options
 def show_command(
     *,
-    setup: Annotated[
-        Config, options.configuration("planner", "checker", "limits", "heuristic", "world")
-    ],
+    setup: Annotated[Config, options.configuration("planner checker limits heuristic world")],
     as_json: options.Json = False,
 ) -> None:
     """Print the whole configuration that these options make, as YAML.

@@ -37,6 +37,10 @@ Rerun = Annotated[
     Path | None, Option(metavar="FILE", help="Record the run for Rerun, an .rrd file.")
 ]
 Out = Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the results.")]
+NamedOut = Annotated[
+    Path | None,
+    Option("--out", "-o", metavar="DIR", help="Folder of the results; default: see above."),
+]
 Workers = Annotated[
     int, Option("--workers", "-w", min=0, help="Worker processes; 0: none, run in this one.")
 ]
@@ -112,9 +116,9 @@ def _configuration(
     return base.replaced(changes, **parts, world=world, sensor=sensor)
 
 
-def configuration(*names: str) -> MadeFrom:
+def configuration(names: str) -> MadeFrom:
     """A configuration from options of these parts (or `allow_coarse`), --config and --set."""
-    return MadeFrom(_configuration, (*names, "config", "settings"))
+    return MadeFrom(_configuration, (*names.split(), "config", "settings"))
 
 
 def allowing_coarse(allow: bool, path: str = "") -> list[str]:

@@ -27,7 +27,7 @@ def plan_command(
     reading: options.Reading,
     ends: options.Ends,
     setup: Annotated[
-        Config, options.configuration("planner", "checker", "limits", "heuristic", "allow_coarse")
+        Config, options.configuration("planner checker limits heuristic allow_coarse")
     ],
     seed: options.Seed = 0,
     out: options.Out = Path("out/plan"),

@@ -29,10 +29,7 @@ def traverse_command(
     reading: options.Reading,
     ends: options.Ends,
     setup: Annotated[
-        Config,
-        options.configuration(
-            "planner", "checker", "limits", "heuristic", "world", "sensor", "allow_coarse"
-        ),
+        Config, options.configuration("planner checker limits heuristic world sensor allow_coarse")
     ],
     seed: options.Seed = 0,
     budget: Annotated[int | None, Option(min=1, help="ACE evaluations per cycle.")] = None,
