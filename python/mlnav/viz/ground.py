@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from mlnav.core import F32, F64
+from mlnav.core import F32, F64, HeightMap
 from mlnav.terrain import Terrain
 from mlnav.viz.relief import SUN_DEG, Bounds, direction, filled, lit_colours
 
@@ -197,7 +197,7 @@ class Mesh:
     triangles: I32
 
 
-def ground_mesh(terrain: Terrain, bounds: Bounds, most_vertices: int) -> Mesh:
+def ground_mesh(terrain: Terrain | HeightMap, bounds: Bounds, most_vertices: int) -> Mesh:
     """The surface through cell centres within bounds, thinned to at most `most_vertices`.
 
     No triangle touches an unknown cell.
@@ -230,7 +230,9 @@ def _split(rows: Indices, columns: Indices, side: int) -> Iterator[tuple[Indices
             yield rows[j : j + side], columns[i : i + side]
 
 
-def _lattice(terrain: Terrain, bounds: Bounds, most_vertices: int) -> tuple[Indices, Indices]:
+def _lattice(
+    terrain: Terrain | HeightMap, bounds: Bounds, most_vertices: int
+) -> tuple[Indices, Indices]:
     """Rows and columns of cells within bounds, evenly thinned, first and last kept."""
     (ny, nx), (x0, y0), res = terrain.shape, terrain.origin_m, terrain.resolution_m
 
@@ -250,7 +252,10 @@ def _lattice(terrain: Terrain, bounds: Bounds, most_vertices: int) -> tuple[Indi
 
 
 def _mesh(
-    terrain: Terrain, rows: Indices, columns: Indices, left_out: NDArray[np.bool_] | None = None
+    terrain: Terrain | HeightMap,
+    rows: Indices,
+    columns: Indices,
+    left_out: NDArray[np.bool_] | None = None,
 ) -> Mesh:
     """Surface through given rows and columns, without the squares that are left out."""
     z = terrain.z[np.ix_(rows, columns)]

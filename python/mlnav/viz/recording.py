@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgba
 from numpy.typing import NDArray
 from PIL import Image
 from scipy.spatial.transform import Rotation
 
 from mlnav.config import Config
-from mlnav.core import F64, HeightMap, as_float32
+from mlnav.core import F64, HeightMap
 from mlnav.linkage import STATE
 from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.nav.motion import Pose
@@ -112,7 +112,7 @@ class Recording(AbstractContextManager["Recording"]):
         self._send_states(first)
         self._now(record.cycle, float(self._playback.way_m[-1]))
         track = self._laid(self._playback.poses[:, :2])
-        self._log("track", self._strips([track], "#3a2016", 0.05))
+        self._stream.log("track", self._strips([track], "#3a2016", 0.05))
         self._log_words(record)
         self._cycles = record.cycle + 1
         self._stream.flush()
@@ -142,10 +142,8 @@ class Recording(AbstractContextManager["Recording"]):
             vertices, normals, triangles = joined(link.shapes)
             counts = [len(shape.triangles[0]) for shape in link.shapes]
             colours = np.repeat([shape.colour for shape in link.shapes], counts, axis=0)
-            look = {
-                "vertex_normals": normals.astype(np.float32),
-                "vertex_colors": np.round(255.0 * colours).astype(np.uint8),
-            }
+            look = {"vertex_colors": np.round(255.0 * colours).astype(np.uint8)}
+            look["vertex_normals"] = normals.astype(np.float32)
             mesh = self._mesh(vertices.astype(np.float32), triangles, **look)
             self._static(self._links[link.name], mesh)
 
@@ -191,18 +189,21 @@ class Recording(AbstractContextManager["Recording"]):
     def _log_sight(self, record: CycleRecord, cycle: Cycle) -> None:
         """The local map coloured by height, and risk over it."""
         local, risk = cycle.local_map, cycle.risk
-        seen = _mesh_of(local)
+        seen = ground_mesh(local, local.extent_m, _LOCAL_VERTICES)
+        known = len(seen.triangles) > 0
         meshes = {
-            "local_map": None if seen is None else (seen, _by_height(seen.vertices[:, 2])),
+            "local_map": (seen, _by_height(seen.vertices[:, 2])) if known else None,
             "risk": None if risk is None else _risk_mesh(risk, local),
         }
         for entity, drawn in meshes.items():
             if drawn is None:
-                self._log(entity, self._rr.Clear(recursive=False))
+                self._stream.log(entity, self._rr.Clear(recursive=False))
             else:
                 vertices = _moved(record, drawn[0].vertices)
                 colours = np.round(255.0 * drawn[1][:, :3]).astype(np.uint8)
-                self._log(entity, self._mesh(vertices, drawn[0].triangles, vertex_colors=colours))
+                self._stream.log(
+                    entity, self._mesh(vertices, drawn[0].triangles, vertex_colors=colours)
+                )
 
     def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
         planner = with_candidates(navigator.planner)
@@ -215,20 +216,19 @@ class Recording(AbstractContextManager["Recording"]):
             poses = np.concatenate(paths) if paths else np.empty((0, 3))
             ends = np.cumsum([len(path) for path in paths])[:-1]
             lines = np.split(self._laid(in_truth(record, poses)[:, :2]), ends) if paths else []
-            self._log(f"plan/candidates/{name}", self._strips(lines, colour, 0.012))
+            self._stream.log(f"plan/candidates/{name}", self._strips(lines, colour, 0.012))
         path = self._laid(in_truth(record, record.path)[:, :2])
-        self._log("plan/chosen", self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05))
+        self._stream.log(
+            "plan/chosen", self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05)
+        )
 
     def _log_words(self, record: CycleRecord) -> None:
         text = (
             f"cycle {record.cycle + 1}: {record.outcome}, {record.ace_evaluations} ACE evaluations,"
             f" {record.paths_tried} of {record.paths_finite} paths tried"
         )
-        faults = record.faults or record.start_faults
-        if faults:
-            text += f"; {', '.join(faults)}"
-        if record.ending is not None:
-            text += f"; {record.ending}"
+        faults = ", ".join(record.faults or record.start_faults)
+        text = "; ".join(filter(None, (text, faults, record.ending)))
         fine = record.outcome in ("path", "goal_reached") and record.ending is None
         self._say(text, "INFO" if fine else "WARN")
         for event in record.events:
@@ -240,17 +240,14 @@ class Recording(AbstractContextManager["Recording"]):
         self._stream.set_time("cycle", sequence=cycle)
         self._stream.set_time("way_mm", sequence=round(1000.0 * way_m))
 
-    def _log(self, entity: str, what: Any) -> None:
-        self._stream.log(entity, what)
-
     def _static(self, entity: str, what: Any) -> None:
         self._stream.log(entity, what, static=True)
 
     def _scalar(self, name: str, value: float) -> None:
-        self._log(f"telemetry/{name}", self._rr.Scalars(float(value)))
+        self._stream.log(f"telemetry/{name}", self._rr.Scalars(float(value)))
 
     def _say(self, text: str, level: str) -> None:
-        self._log("log", self._rr.TextLog(text, level=level))
+        self._stream.log("log", self._rr.TextLog(text, level=level))
 
     def _mesh(self, vertices: Any, triangles: Any, **look: Any) -> Any:
         return self._rr.Mesh3D(vertex_positions=vertices, triangle_indices=triangles, **look)
@@ -265,18 +262,16 @@ class Recording(AbstractContextManager["Recording"]):
         return np.column_stack([xy, np.nan_to_num(z, nan=stands_m) + _ABOVE_M])
 
 
-def _paths(links: Sequence[Link]) -> dict[str, str]:
+def _paths(links: Sequence[Link]) -> dict[str | None, str]:
     """Entity of each link, under its parent's."""
-    paths: dict[str, str] = {}
+    paths: dict[str | None, str] = {None: "rover"}
     for link in links:
-        above = "rover" if link.parent is None else paths[link.parent]
-        paths[link.name] = f"{above}/{link.name}"
+        paths[link.name] = f"{paths[link.parent]}/{link.name}"
     return paths
 
 
 def _rgba(colour: str) -> tuple[int, ...]:
-    opacity = int(colour[7:9], 16) if len(colour) == 9 else 255
-    return (*(round(255 * v) for v in to_rgb(colour[:7])), opacity)
+    return tuple(round(255 * v) for v in to_rgba(colour))
 
 
 def _thinned(poses: F64, points: int) -> F64:
@@ -285,16 +280,6 @@ def _thinned(poses: F64, points: int) -> F64:
     poses = poses[moving[0] - 1 :] if moving.size else poses[-1:]
     kept = np.unique(np.linspace(0, len(poses) - 1, points).round().astype(int))
     return np.asarray(poses[kept])
-
-
-def _mesh_of(local: HeightMap) -> Mesh | None:
-    """A coarse mesh of the known part of a local map."""
-    if not np.isfinite(local.z).any():
-        return None
-    mesh = ground_mesh(
-        Terrain(local.z, local.resolution_m, local.origin_m), local.extent_m, _LOCAL_VERTICES
-    )
-    return mesh if len(mesh.triangles) else None
 
 
 def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
@@ -309,9 +294,7 @@ def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
     x, y = np.meshgrid(x0 + size_m * np.arange(columns), y0 + size_m * np.arange(rows))
     heights = local.grid.heights(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
     heights = np.where(values >= 0.0, heights + _ABOVE_M, np.nan)
-    if not np.isfinite(heights).any():
-        return None
-    blocks_map = Terrain(as_float32("risk", heights, 2), size_m, (x0, y0))
+    blocks_map = HeightMap(heights.astype(np.float32), size_m, (x0, y0))
     mesh = ground_mesh(blocks_map, blocks_map.extent_m, heights.size)
     if not len(mesh.triangles):
         return None
