@@ -90,14 +90,10 @@ def run_command(
     """
     from mlnav.campaign import load_definition, run
 
-    changes = [
-        *options.allowing_coarse(allow_coarse, "config."),
-        *(settings or ()),
-        *([f"trials={trials}"] if trials else ()),
-    ]
+    changes = [*options.allowing_coarse(allow_coarse, "config."), *(settings or ())]
+    changes += [f"trials={trials}"] if trials else []
     definition = load_definition(spec, terrains=terrain or (), reading=reading, settings=changes)
-    name = re.sub(r"[^\w.+-]+", "-", definition.name)
-    folder = out or Path("out/campaign") / name
+    folder = out or Path("out/campaign") / re.sub(r"[^\w.+-]+", "-", definition.name)
     _run(partial(run, definition, folder), folder, workers, scheduler, as_json)
 
 

@@ -105,30 +105,22 @@ def compare_command(
     - mlnav compare -t map.tif --rocks 0,0.05,0.10 --size 32 --heuristics none,network --pairs 20
     - mlnav compare -t 15/.10 --heuristics "none,sobel:weight_per_m=20" --same-state 40 --json
     """
-    specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
+    specs: list[str] = []
+    for text in (*(terrain or ()), *(more or ())):  # commas separate, but in the name of a file
+        specs += [text] if Path(text).exists() else filter(None, text.split(","))
     if not specs:
         raise RefusedError("--terrain: a GeoTIFF, recipe or class is needed")
     if budget is not None:
         base = base.replaced([f"traverse.ace_budget={budget}"])
-    contenders = contenders_of(
-        base,
-        planner=(planners or base.planner.name).split(","),
-        heuristic=heuristics.split(","),
-        sensor=(sensors or base.sensor.name).split(","),
-    )
+    named = (planners or base.planner.name, heuristics, sensors or base.sensor.name)
+    names = {part: text.split(",") for part, text in zip(COMPARED, named, strict=True)}
+    contenders = contenders_of(base, **names)
     if len(contenders) < 2:
         raise RefusedError("a comparison needs two contenders: name more planners or heuristics")
     definition = definition_of(
-        base,
-        contenders,
-        specs,
-        name="compare",
-        trials=pairs,
-        seed=seed,
-        how=reading,
-        covers=common.numbers("--rocks", rocks) or (0.0,),
-        size_m=size,
-    )
+        base, contenders, specs, name="compare", trials=pairs, seed=seed, how=reading,
+        covers=common.numbers("--rocks", rocks) or (0.0,), size_m=size,
+    )  # fmt: skip
     store = driven(definition, out, workers, force, keep_old)
     _reported(store, out, same_state, workers, pictures, as_json)
 
@@ -167,11 +159,6 @@ def traverses_command(
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
 """Slope (deg) / rock abundance, from easy to hard."""
-
-
-def _parts(text: str) -> list[str]:
-    """Terrains in one argument: separated by commas, unless a file has that name."""
-    return [text] if Path(text).exists() else [p for p in text.split(",") if p]
 
 
 def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
@@ -245,16 +232,8 @@ def definition_of(
     ]
     # Parts that contenders may differ in are theirs, whatever the number of contenders.
     shared = base.model_dump(mode="json", exclude=set(COMPARED))
-    return checked_definition(
-        {
-            "name": name,
-            "seed": seed,
-            "trials": trials,
-            "terrains": listed,
-            "contenders": list(contenders),
-            "config": shared,
-        }
-    )
+    made = {"name": name, "seed": seed, "trials": trials, "terrains": listed, "config": shared}
+    return checked_definition(made | {"contenders": list(contenders)})
 
 
 def driven(definition: Definition, out: Path, workers: int, force: bool, keep_old: bool) -> Store:
@@ -326,15 +305,12 @@ def _draw(store: Store, analysis: Analysis, out: Path) -> None:
             view(n, scenario.terrain, configs[n], state.pose, scenario.goal, state.steered_per_m)
             for n in names
         ]
-        figure = state_figure(
-            scenario.terrain,
-            views,
-            state.pose,
-            scenario.goal,
-            f"{label}: where {names[0]} spent most",
+        title = f"{label}: where {names[0]} spent most"
+        note = (
             f"trial {state.trial}, cycle {state.cycle + 1} of {names[0]}, {state.evaluations} ACE"
-            " evaluations there; here everyone plans without memory of earlier cycles",
+            " evaluations there; here everyone plans without memory of earlier cycles"
         )
+        figure = state_figure(scenario.terrain, views, state.pose, scenario.goal, title, note)
         viz.save_figure(figure, out / "states" / f"{common.file_name(label)}.png")
 
 

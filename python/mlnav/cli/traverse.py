@@ -122,16 +122,9 @@ def traverse_command(
             recording = Recording(rerun, ground, setup, pose, goal)
             observers.append(open_files.enter_context(recording))
         result = sim.traverse(
-            ground,
-            setup,
-            start,
-            goal,
-            seed,
-            heading_rad=heading_rad,
-            observers=observers,
-            navigator=navigator,
-            world=driven_world,
-        )
+            ground, setup, start, goal, seed, heading_rad=heading_rad, observers=observers,
+            navigator=navigator, world=driven_world,
+        )  # fmt: skip
         for record in result.cycles[written:]:  # an interrupt may skip the last observer call
             records.write(record.as_dict())
         if recording is not None:

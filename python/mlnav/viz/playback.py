@@ -14,7 +14,7 @@ from mlnav.core import F64
 from mlnav.linkage import STATE
 from mlnav.nav.motion import Pose, wrapped
 from mlnav.sim.records import CycleRecord
-from mlnav.sim.urdf import STEERS, WHEELS
+from mlnav.sim.urdf import BOGIES, ROCKERS, STEERS, WHEELS
 from mlnav.sim.world import PHASES, KinematicWorld
 from mlnav.terrain import Terrain
 from mlnav.viz.rover import placed
@@ -58,15 +58,10 @@ class Posture:
     @property
     def joints_rad(self) -> dict[str, float]:
         """Angles of all joints of the rover's URDF, by name."""
-        differential = self.state["differential_rad"]
-        return {
-            "rocker_left": differential,
-            "rocker_right": -differential,
-            "bogie_left": self.state["bogie_left_rad"],
-            "bogie_right": self.state["bogie_right_rad"],
-            **dict(zip(STEERS, self.steer_rad, strict=True)),
-            **dict(zip(WHEELS, self.spin_rad, strict=True)),
-        }
+        names = ("differential_rad", "bogie_left_rad", "bogie_right_rad")
+        differential, *bogies = (self.state[name] for name in names)
+        angles = (differential, -differential, *bogies, *self.steer_rad, *self.spin_rad)
+        return dict(zip((*ROCKERS, *BOGIES, *STEERS, *WHEELS), angles, strict=True))
 
 
 class Playback:
