@@ -168,19 +168,19 @@ def _check_extras(video: bool, rerun: Path | None) -> None:
         raise RefusedError(f"--rerun: {rerun} does not end in .rrd")
     wanted = [*(("pybullet", "av") if video else ()), *(("rerun",) if rerun is not None else ())]
     if wanted:
-        from mlnav.viz.film import needs
+        from mlnav.viz.scene import needs
 
         needs(*wanted)
 
 
 def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: int) -> None:
     from mlnav.io import whole_file
-    from mlnav.viz.film import MAX_FRAMES, Studio
+    from mlnav.viz.film import Studio
 
     with Studio(ground, result, setup) as studio:
-        count, seconds = studio.frame_count(MAX_FRAMES, every), studio.seconds_a_frame()
+        count, seconds = studio.frame_count(every), studio.seconds_a_frame()
         say(
-            f"filming {count} frames of {studio.frame_count(MAX_FRAMES)} at {seconds:.2g} s a"
+            f"filming {count} frames of {studio.frame_count()} at {seconds:.2g} s a"
             f" frame: about {duration(count * seconds)}, and the stills (--film-every {every})"
         )
         with progress_bar("film", float(count)) as update:

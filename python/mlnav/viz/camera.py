@@ -145,9 +145,7 @@ def overview_camera(terrain: Terrain, points: Any, size_px: tuple[int, int]) -> 
     distance = 4.0
     while True:
         camera = Camera.looking(middle + distance * away, middle, size_px, 45.0)
-        seen = camera.project(shown)
-        inside = (seen[:, :2] > 0.03 * np.array(size_px)) & (seen[:, :2] < 0.97 * np.array(size_px))
-        if inside.all():
+        if (np.abs(camera.project(shown)[:, :2] / size_px - 0.5) < 0.47).all():
             return camera
         distance *= 1.08
 

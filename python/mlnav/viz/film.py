@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 import time
@@ -26,7 +25,7 @@ from mlnav.viz import style
 from mlnav.viz.camera import chase_camera, chase_eyes, mast_camera, overview_camera
 from mlnav.viz.plan import FAILED
 from mlnav.viz.playback import Playback, in_truth
-from mlnav.viz.scene import Picture, Ribbon, Scene, VizError, ring
+from mlnav.viz.scene import Picture, Ribbon, Scene, needs, ring
 from mlnav.viz.traverse import ending
 
 Size = tuple[int, int]
@@ -45,17 +44,6 @@ _FILM_OVERSAMPLING = 1.5
 _AHEAD_M = 0.3
 """The mast turns to paths whose middle is farther than this."""
 _MOST_FAILED = 24
-
-
-def needs(*modules: str) -> None:
-    """Check that libraries of the extra `viz` are installed.
-
-    Raises:
-        VizError: some are missing.
-    """
-    missing = [name for name in modules if importlib.util.find_spec(name) is None]
-    if missing:
-        raise VizError(f"{' and '.join(missing)} missing: pip install 'mlnav[viz]'")
 
 
 class Busiest:
@@ -110,9 +98,7 @@ class Studio(AbstractContextManager["Studio"]):
         self,
         path: str | os.PathLike[str],
         *,
-        max_frames: int | None = None,
         every: int = 1,
-        size_px: Size | None = None,
         on_frame: Callable[[float], None] = lambda share: None,
     ) -> None:
         """Write the run as an H.264 film seen from behind the rover, at constant speed.
@@ -121,31 +107,30 @@ class Studio(AbstractContextManager["Studio"]):
 
         Args:
             path: of the `.mp4` file.
-            max_frames: by default `MAX_FRAMES`; short runs take fewer.
-            every: keep every n-th of these frames and show it n times as long.
-            size_px: width and height; by default `FILM_PX`.
+            every: keep every n-th of at most `MAX_FRAMES` frames and show it n times as long.
             on_frame: called with the share of the run that is done.
 
         Raises:
-            VizError: another kind of file, an odd size, or no frames; or PyAV is missing.
+            VizError: PyAV is missing.
         """
-        target = Path(path)
-        if target.suffix.lower() != ".mp4":
-            raise VizError(f"a film is .mp4, not {target.name!r}")
-        most = MAX_FRAMES if max_frames is None else max_frames
-        size = size_px or FILM_PX
-        if most < 1 or every < 1:
-            raise VizError(
-                f"a film needs at least one frame, and every 1st or more; not {most}, every {every}"
-            )
-        if size[0] % 2 or size[1] % 2 or min(size) < 2:
-            raise VizError(f"a film's width and height must be even, not {size[0]} x {size[1]}")
-        with whole_file(target) as temporary:
-            _save_mp4(temporary, self.frames(most, size, on_frame, every), size, every)
+        needs("av")
+        import av
 
-    def frame_count(self, max_frames: int, every: int = 1) -> int:
-        """Number of frames of a film."""
-        whole = min(max_frames, math.ceil(self._length_m / _STEP_M) + 1)
+        options = {"movflags": "faststart"}
+        with whole_file(path) as file, av.open(str(file), "w", "mp4", options=options) as film:
+            stream = film.add_stream("libx264", rate=Fraction(FRAMES_PER_S, every))
+            stream.width, stream.height = FILM_PX
+            stream.pix_fmt = "yuv420p"
+            stream.options = {"crf": "22", "preset": "medium"}
+            for image in self.frames(every, on_frame):
+                film.mux(stream.encode(av.VideoFrame.from_image(image)))
+            for _ in range(math.ceil(FRAMES_PER_S * LAST_FRAME_S / every)):
+                film.mux(stream.encode(av.VideoFrame.from_image(image)))
+            film.mux(stream.encode())
+
+    def frame_count(self, every: int = 1) -> int:
+        """Number of frames of a film; short runs take fewer."""
+        whole = min(MAX_FRAMES, math.ceil(self._length_m / _STEP_M) + 1)
         return math.ceil((whole - 1) / every) + 1
 
     def seconds_a_frame(self) -> float:
@@ -155,13 +140,11 @@ class Studio(AbstractContextManager["Studio"]):
         self.frame(0.5 * self._length_m, FILM_PX, _FILM_OVERSAMPLING)
         return time.perf_counter() - begin
 
-    def frames(
-        self, max_frames: int, size_px: Size, on_frame: Callable[[float], None], every: int = 1
-    ) -> Iterator[Image.Image]:
+    def frames(self, every: int, on_frame: Callable[[float], None]) -> Iterator[Image.Image]:
         """Frames of the whole run, evenly spaced; the last one says how the run ended."""
-        count = self.frame_count(max_frames, every)
+        count = self.frame_count(every)
         for way_m in np.linspace(self._length_m if count == 1 else 0.0, self._length_m, count):
-            yield self.frame(float(way_m), size_px, _FILM_OVERSAMPLING)
+            yield self.frame(float(way_m), FILM_PX, _FILM_OVERSAMPLING)
             on_frame(way_m / self._length_m if self._length_m else 1.0)
 
     def frame(self, way_m: float, size_px: Size, oversampling: float = 2.0) -> Image.Image:
@@ -175,26 +158,15 @@ class Studio(AbstractContextManager["Studio"]):
         image = self._scene.picture(camera, ribbons, oversampling).image
         return _captioned(image, *self._caption(way_m, cycle))
 
-    def save_stills(
-        self, folder: str | os.PathLike[str], *, size_px: Size | None = None
-    ) -> list[Path]:
-        """Write still-start.png, still-tilt.png (the greatest), still-end.png, still-overview.png.
-
-        `size_px` is `STILL_PX` by default. Returns the files.
-        """
-        size = size_px or STILL_PX
+    def save_stills(self, folder: Path) -> None:
+        """Write still-start, -tilt (the greatest), -end and -overview.png."""
         steepest = int(np.argmax(self._playback.tilt_rad))
-        images = {
-            "start": self.frame(0.0, size),
-            "tilt": self.frame(float(self._playback.way_m[steepest]), size),
-            "end": self.frame(self._length_m, size),
-            "overview": self.overview(size),
-        }
-        files = [Path(folder) / f"still-{name}.png" for name in images]
-        for file, image in zip(files, images.values(), strict=True):
-            with whole_file(file) as temporary:
+        places_m = {"start": 0.0, "tilt": self._playback.way_m[steepest], "end": self._length_m}
+        images = {name: self.frame(float(way_m), STILL_PX) for name, way_m in places_m.items()}
+        images["overview"] = self.overview(STILL_PX)
+        for name, image in images.items():
+            with whole_file(folder / f"still-{name}.png") as temporary:
                 image.save(temporary)
-        return files
 
     def overview(self, size_px: Size) -> Image.Image:
         """The whole run from above."""
@@ -306,19 +278,3 @@ def _captioned(image: Image.Image, left: str, right: str) -> Image.Image:
     draw.text((margin, middle), left, "#ffffff", font, anchor="lm")
     draw.text((width - margin, middle), right, "#d9cfc8", font, anchor="rm")
     return image
-
-
-def _save_mp4(path: Path, frames: Iterator[Image.Image], size_px: Size, every: int) -> None:
-    needs("av")
-    import av
-
-    with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as film:
-        stream = film.add_stream("libx264", rate=Fraction(FRAMES_PER_S, every))
-        stream.width, stream.height = size_px
-        stream.pix_fmt = "yuv420p"
-        stream.options = {"crf": "22", "preset": "medium"}
-        for image in frames:
-            film.mux(stream.encode(av.VideoFrame.from_image(image)))
-        for _ in range(math.ceil(FRAMES_PER_S * LAST_FRAME_S / every)):  # there is one, at least
-            film.mux(stream.encode(av.VideoFrame.from_image(image)))
-        film.mux(stream.encode())

@@ -236,19 +236,17 @@ def _lattice(
     """Rows and columns of cells within bounds, evenly thinned, first and last kept."""
     (ny, nx), (x0, y0), res = terrain.shape, terrain.origin_m, terrain.resolution_m
 
-    def cells(low: float, high: float, origin: float, n: int) -> tuple[int, int]:
-        first = min(max(math.floor((low - origin) / res), 0), n - 1)
-        return first, min(max(math.ceil((high - origin) / res), first), n - 1)
+    def cells(low: float, high: float, origin: float, n: int) -> Indices:
+        ends = math.floor((low - origin) / res), math.ceil((high - origin) / res)
+        return np.clip(ends, 0, n - 1)
 
     columns, rows = cells(bounds[0], bounds[1], x0, nx), cells(bounds[2], bounds[3], y0, ny)
-    area = (columns[1] - columns[0] + 1) * (rows[1] - rows[0] + 1)
+    area = (np.ptp(columns) + 1) * (np.ptp(rows) + 1)
     stride = max(1, math.ceil(math.sqrt(area / most_vertices)))
-
-    def thinned(first: int, last: int) -> Indices:
-        kept = np.arange(first, last + 1, stride, dtype=np.int64)
-        return kept if kept[-1] == last else np.append(kept, last)
-
-    return thinned(*rows), thinned(*columns)
+    every_row, every_column = (
+        np.append(np.arange(first, last, stride), last) for first, last in (rows, columns)
+    )
+    return every_row, every_column
 
 
 def _mesh(

@@ -28,12 +28,11 @@ from mlnav.risk import RiskMap
 from mlnav.sim.records import OUTCOMES, CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.film import needs
 from mlnav.viz.ground import Mesh, ground_colours, ground_mesh
 from mlnav.viz.model import Link, RoverParts, joined
 from mlnav.viz.plan import FAILED, NOT_RANKED, NOT_TRIED, NOTHING_RANKED
 from mlnav.viz.playback import Playback, in_truth
-from mlnav.viz.scene import ring
+from mlnav.viz.scene import needs, ring
 
 _GROUND_VERTICES, _TEXTURE_PX = 60_000, 1280
 _LOCAL_VERTICES = 6_000

@@ -6,6 +6,7 @@ terrain colours, the rover's shadow, haze and sky are added here. Its client is 
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -302,6 +303,17 @@ class VizError(ValueError):
     """A picture cannot be made; the message says which and why."""
 
 
+def needs(*modules: str) -> None:
+    """Check that libraries of the extra `viz` are installed.
+
+    Raises:
+        VizError: some are missing.
+    """
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise VizError(f"{' and '.join(missing)} missing: pip install 'mlnav[viz]'")
+
+
 def ring(centre_m: tuple[float, float], radius_m: float) -> F64:
     """(61, 2) points of a closed circle."""
     angle = np.linspace(0.0, 2.0 * math.pi, 61)
@@ -312,11 +324,8 @@ class _Stage:
     """A PyBullet client and its bodies."""
 
     def __init__(self) -> None:
-        try:
-            pybullet = import_pybullet()
-        except ImportError as fault:
-            raise VizError("pictures in 3D need pybullet: pip install 'mlnav[viz]'") from fault
-        self._bullet: Any = pybullet
+        needs("pybullet")
+        self._bullet = pybullet = import_pybullet()
         self._client = int(pybullet.connect(pybullet.DIRECT))
         self.close = weakref.finalize(self, pybullet.disconnect, self._client)
 
