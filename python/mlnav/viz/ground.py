@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,16 +83,8 @@ def cast_shadow(z: F64, resolution_m: float) -> F64:
     return np.asarray(np.clip(over / _PENUMBRA_M + 0.5, 0.0, 1.0))
 
 
-def _mips(finest: U8) -> list[U8]:
-    """An image pyramid: the image, then halved by averaging down to a few texels."""
-    levels = [finest]
-    while min(levels[-1].shape[:2]) >= 8:
-        levels.append(np.asarray(Image.fromarray(levels[-1]).reduce(2)))
-    return levels
-
-
-def _grain() -> list[U8]:
-    """Image pyramid of a seamless tile of fine grain with pebbles; 128 is neutral."""
+def _grain() -> U8:
+    """A seamless tile of fine grain with pebbles; 128 is neutral."""
     rng = np.random.default_rng(1)
     n = _GRAIN_TEXELS
     total = np.zeros((n, n))
@@ -104,12 +97,36 @@ def _grain() -> list[U8]:
     pebbles = ndimage.gaussian_filter(pebbles, 1.6, mode="wrap")
     pebbles /= pebbles.max()
     total += 0.45 * (pebbles - np.roll(pebbles, (-3, 3), (0, 1)))  # dark away from the sun
-    return _mips(np.clip(128.0 * (1.0 + total), 0.0, 255.0).astype(np.uint8))
+    return np.clip(128.0 * (1.0 + total), 0.0, 255.0).astype(np.uint8)
 
 
-def _starts(levels: list[U8], channels: int = 1) -> I32:
-    """Index of the first texel of each level of a pyramid, all levels behind each other."""
-    return np.cumsum([0, *(v.size // channels for v in levels)])[:-1].astype(np.int32)
+class _Pyramid:
+    """An image over a part of the plane, halved by averaging down to a few texels.
+
+    Beyond its bounds it ends, or repeats, as `mode` of `numpy.ravel_multi_index` says.
+    """
+
+    def __init__(self, finest: U8, bounds: Bounds, mode: Literal["clip", "wrap"]) -> None:
+        self.bounds, self._mode = bounds, mode
+        self._levels = [finest]
+        while min(self._levels[-1].shape[:2]) >= 8:
+            self._levels.append(np.asarray(Image.fromarray(self._levels[-1]).reduce(2)))
+
+    def at(self, x: F32, y: F32, footprint_m: F32) -> U8:
+        """Texels, (n,) or (n, channels), at (n,) places."""
+        x_min, x_max, y_min, y_max = self.bounds
+        finest = self._levels[0]
+        finest_m = (x_max - x_min) / finest.shape[1]
+        level = np.clip(np.log2(footprint_m / finest_m), 0, len(self._levels) - 1).astype(np.int8)
+        texels = np.empty((len(x), *finest.shape[2:]), np.uint8)
+        for k, image in enumerate(self._levels):
+            here = np.flatnonzero(level == k)
+            height, width = shape = image.shape[:2]
+            column = np.floor((x[here] - x_min) * (width / (x_max - x_min))).astype(int)
+            row = np.floor((y[here] - y_min) * (height / (y_max - y_min))).astype(int)
+            index = np.ravel_multi_index((row, column), shape, self._mode)
+            texels[here] = image.reshape(-1, *finest.shape[2:])[index]
+        return texels
 
 
 class GroundColours:
@@ -135,38 +152,19 @@ class GroundColours:
         box = ((left - x_min) / res, (bottom - y_min) / res,
                (right - x_min) / res, (top - y_min) / res)  # fmt: skip
         fine = Image.fromarray(colours).resize(size, Image.Resampling.BICUBIC, box=box)
-        self._near = (left, right, bottom, top)
-        near, far = _mips(np.asarray(fine)), _mips(colours)
-        self._near_levels, levels = len(near), near + far
-        extents = np.array([self._near] * len(near) + [terrain.extent_m] * len(far))
-        self._height, self._width = np.array([v.shape[:2] for v in levels], np.int32).T.copy()
-        self._first = _starts(levels, 3)
-        self._x_min, self._y_min = extents[:, [0, 2]].T.astype(np.float32)
-        texels_m = (extents[:, 1] - extents[:, 0]) / self._width
-        self._per_m = (1.0 / texels_m).astype(np.float32)
-        opaque = ((0, 0), (0, 0), (0, 1))
-        rgba = [np.pad(level, opaque, constant_values=255) for level in levels]
-        self._texels = np.concatenate([v.view(np.uint32).reshape(-1) for v in rgba])
-        self._grain = _grain()
-        self._grain_at = _starts(self._grain)
-        self._grain_texels = np.concatenate([g.reshape(-1) for g in self._grain])
+        self._near = _Pyramid(np.asarray(fine), (left, right, bottom, top), "clip")
+        self._far = _Pyramid(colours, terrain.extent_m, "clip")
+        tile_m = _GRAIN_M * _GRAIN_TEXELS
+        self._grain = _Pyramid(_grain(), (0.0, tile_m, 0.0, tile_m), "wrap")
 
     def at(self, x: F32, y: F32, footprint_m: F32) -> F32:
         """(n, 3) colours, 0 to 255, at (n,) places on or off the map, averaged over a footprint."""
-        fineness = np.log2(footprint_m)
-        x_min, x_max, y_min, y_max = self._near
+        x_min, x_max, y_min, y_max = self._near.bounds
         inside = (x >= x_min) & (x < x_max) & (y >= y_min) & (y < y_max)
-        far = self._near_levels
-        near_level = np.clip(fineness + np.log2(self._per_m[0]), 0, far - 1)
-        far_level = np.clip(fineness + np.log2(self._per_m[far]), 0, len(self._first) - far - 1)
-        level = np.where(inside, near_level, far_level + far).astype(np.int32)
-        per_m, width = self._per_m[level], self._width[level]
-        column = np.clip(((x - self._x_min[level]) * per_m).astype(np.int32), 0, width - 1)
-        row = ((y - self._y_min[level]) * per_m).astype(np.int32)
-        row = np.clip(row, 0, self._height[level] - 1)
-        texels = self._texels[self._first[level] + row * width + column]
-        grain = self._grain_of(x, y, fineness) * np.float32(1.0 / 128.0)
-        rgb = texels.view(np.uint8).reshape(-1, 4)[:, :3]
+        rgb = np.empty((len(x), 3), np.uint8)
+        for part, pyramid in ((inside, self._near), (~inside, self._far)):
+            rgb[part] = pyramid.at(x[part], y[part], footprint_m[part])
+        grain = self._grain.at(x, y, footprint_m) * np.float32(1.0 / 128.0)
         return np.asarray(rgb * grain[:, None])
 
     def vague(self, x: F32, y: F32) -> F32:
@@ -177,16 +175,6 @@ class GroundColours:
         return np.stack(
             [ndimage.map_coordinates(v, at, order=1, mode="nearest") for v in channels], axis=1
         )
-
-    def _grain_of(self, x: F32, y: F32, fineness: F32) -> F32:
-        level = np.clip(fineness - math.log2(_GRAIN_M), 0, len(self._grain) - 1).astype(np.int32)
-        side = _GRAIN_TEXELS >> level
-        column, row = (
-            (np.floor(v * np.float32(1.0 / _GRAIN_M)).astype(np.int32) >> level) & (side - 1)
-            for v in (x, y)
-        )
-        texels = self._grain_texels[self._grain_at[level] + row * side + column]
-        return np.asarray(texels, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
