@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from typer.core import TyperGroup
@@ -69,15 +71,16 @@ class Group(TyperGroup):
         except Exception as fault:
             if ctx.params.get("debug") or hasattr(fault, "exit_code"):
                 raise  # usage errors print themselves
-            if _is_input_fault(fault):
+            ours = isinstance(fault, ValueError) and type(fault).__module__.startswith("mlnav")
+            if ours or isinstance(fault, OSError):  # callers can cause these
                 text = " ".join(str(fault).split())
                 if isinstance(fault, OSError) and fault.filename is None and fault.errno in _FULL:
                     _drop_output()  # errors of files have a name, so it is this that is full
                     text = f"standard output: {fault.strerror}"
-                errors.print(f"[bold red]error:[/] {escaped(text)}", soft_wrap=True)
+                errors.print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True)
                 ctx.exit(USAGE)
             errors.print(
-                f"[bold red]internal error:[/] {type(fault).__name__}: {escaped(str(fault))}"
+                f"[bold red]internal error:[/] {type(fault).__name__}: {escape(str(fault))}"
                 " (--debug shows where)",
                 soft_wrap=True,
             )
@@ -87,18 +90,6 @@ class Group(TyperGroup):
 def _drop_output() -> None:
     """Discard further standard output: flushing it at exit would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def escaped(text: str) -> str:
-    """The text, not read as markup by Rich."""
-    return text.replace("[", r"\[")
-
-
-def _is_input_fault(fault: Exception) -> bool:
-    """Faults that callers can cause: our own ValueErrors, and the file system's."""
-    if isinstance(fault, OSError):
-        return True
-    return isinstance(fault, ValueError) and type(fault).__module__.startswith("mlnav")
 
 
 def numbers(
@@ -164,8 +155,7 @@ def claim(folder: Path, names: Sequence[str], force: bool, further: Path | None 
 
 def file_name(label: str) -> str:
     """A terrain's name as a file name without suffix."""
-    kept = "".join(c if c.isalnum() or c in "._+-" else "-" for c in label.replace(" ", ""))
-    return kept.strip(".-") or "terrain"
+    return re.sub(r"[^\w.+-]", "-", label.replace(" ", "")).strip(".-") or "terrain"
 
 
 def duration(seconds: float) -> str:
@@ -224,16 +214,16 @@ def print_table(table: tables.Table) -> None:
     """Print a table of a report by terrain; names fold where the screen is narrow."""
     if not table.lines:
         return
-    output.print(f"[bold]{escaped(table.caption)}[/]", soft_wrap=True)
+    output.print(f"[bold]{escape(table.caption)}[/]", soft_wrap=True)
     widths = [max(len(str(line.cells[i])) for line in table.lines) for i in range(table.columns)]
-    shown = new_table(("",), [escaped(heading) for heading in table.headings])
+    shown = new_table(("",), [escape(heading) for heading in table.headings])
     for column, width in zip(shown.columns, (10, *widths), strict=True):
         column.min_width = width  # headings fold, numbers do not
     for terrain, lines in table.groups:
         if table.by_terrain:
-            shown.add_row(f"[bold]{escaped(terrain)}[/]")
+            shown.add_row(f"[bold]{escape(terrain)}[/]")
         for line in lines:
-            shown.add_row(escaped(line.contender), *(escaped(str(cell)) for cell in line.cells))
+            shown.add_row(escape(line.contender), *(escape(str(cell)) for cell in line.cells))
     output.print(shown)
 
 

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.markup import escape
 from typer import Argument, Option
 
 from mlnav.cli import common, options
 from mlnav.cli.campaign import KeepOldOption, watched
-from mlnav.cli.common import RefusedError, escaped, output
+from mlnav.cli.common import RefusedError, output
 from mlnav.config import Config
 
 if TYPE_CHECKING:
@@ -324,9 +325,9 @@ def print_analysis(analysis: Analysis) -> None:
         output.print(f"modelled flight time {text}", markup=False)
     for e in analysis.entrants:
         if e.out_of_work is not None:
-            output.print(f"[bold red]{e.name}[/]: {escaped(e.out_of_work)}", soft_wrap=True)
+            output.print(f"[bold red]{e.name}[/]: {escape(e.out_of_work)}", soft_wrap=True)
         for event in e.events:
-            output.print(f"[bold]{e.name}[/]: {escaped(event)}", soft_wrap=True)
+            output.print(f"[bold]{e.name}[/]: {escape(event)}", soft_wrap=True)
 
 
 def _print_same_states(contenders: dict[str, Any]) -> None:

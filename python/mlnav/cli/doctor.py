@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from typer import Option
 
 from mlnav import __version__
 from mlnav.cli import options
-from mlnav.cli.common import ENDED, OK, emit, escaped, output
+from mlnav.cli.common import ENDED, OK, emit, output
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pydantic", "rasterio", "typer", "pillow")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -60,7 +61,7 @@ def doctor_command(
         for name, extra in extras.items():
             there = ", ".join(f"{p} {version}" for p, version in extra["installed"].items())
             missing = ", ".join(extra["missing"])
-            lack = f"{missing} missing: {escaped(extra['install'])}" if missing else ""
+            lack = f"{missing} missing: {escape(extra['install'])}" if missing else ""
             text = "; ".join(filter(None, (there, lack)))
             output.print(f"note  extra {name}: {text}", soft_wrap=True)
     raise typer.Exit(OK if well else ENDED)

@@ -32,7 +32,7 @@ from mlnav.viz.ground import Mesh, ground_colours, ground_mesh
 from mlnav.viz.model import Link, RoverParts, joined
 from mlnav.viz.plan import FAILED, NOT_RANKED, NOT_TRIED, NOTHING_RANKED
 from mlnav.viz.playback import Playback, in_truth
-from mlnav.viz.scene import needs, ring
+from mlnav.viz.scene import laid, needs, ring
 
 _GROUND_VERTICES, _TEXTURE_PX = 60_000, 1280
 _LOCAL_VERTICES = 6_000
@@ -256,9 +256,7 @@ class Recording(AbstractContextManager["Recording"]):
 
     def _laid(self, xy: F64) -> F64:
         """(n, 3) points just above the terrain, at the rover's height where it is unknown."""
-        z = self._terrain.height(xy[:, 0], xy[:, 1])
-        stands_m = float(self._playback.states[-1, -1])
-        return np.column_stack([xy, np.nan_to_num(z, nan=stands_m) + _ABOVE_M])
+        return laid(self._terrain, xy, _ABOVE_M, self._playback.states[-1, -1])
 
 
 def _paths(links: Sequence[Link]) -> dict[str | None, str]:

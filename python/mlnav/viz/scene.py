@@ -152,7 +152,13 @@ class Scene:
     ) -> Picture:
         """Render the scene, oversampled and averaged."""
         fine = camera.enlarged(oversampling)
-        rgb, depth, kind = self._seen(fine)
+        rgb, buffer, bodies = self._stage.render(fine)
+        kind = np.full(bodies.shape, MARK, np.uint8)
+        kind[bodies <= self._rover[-1]] = ROVER
+        kind[bodies < self._rover[0]] = GROUND  # added first
+        kind[bodies < 0] = SKY
+        near, far = np.float32(camera.near_m), np.float32(_FAR_M)
+        depth = far * near / (far - (far - near) * buffer)
         canvas = rgb.reshape(-1, 3).astype(np.float32)
         self._paint_ground(canvas, fine, depth, kind)
         self._paint_sky(canvas, fine, kind)
@@ -166,16 +172,6 @@ class Scene:
         if image.size != camera.size_px:
             image = image.resize(camera.size_px, Image.Resampling.HAMMING)
         return Picture(image, depth, kind, camera)
-
-    def _seen(self, camera: Camera) -> tuple[U8, F32, U8]:
-        """Colours of rover and marks, depth and kind at each pixel."""
-        rgb, buffer, bodies = self._stage.render(camera)
-        kind = np.full(bodies.shape, MARK, np.uint8)
-        kind[bodies <= self._rover[-1]] = ROVER
-        kind[bodies < self._rover[0]] = GROUND  # added first
-        kind[bodies < 0] = SKY
-        near, far = np.float32(camera.near_m), np.float32(_FAR_M)
-        return rgb, far * near / (far - (far - near) * buffer), kind
 
     def _paint_ground(self, canvas: F32, camera: Camera, depth: F32, kind: U8) -> None:
         at = np.flatnonzero(kind == GROUND)
@@ -285,18 +281,14 @@ class Scene:
         along = np.gradient(points, axis=0)
         along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-12)
         aside = 0.5 * ribbon.width_m * np.column_stack([-along[:, 1], along[:, 0]])
-        left, right = (self._laid(points + edge, points) for edge in (aside, -aside))
+        unknown = np.nan_to_num(self._terrain.height(*points.T), nan=self._plain_m)
+        left, right = (
+            laid(self._terrain, points + edge, _LAID_M, unknown) for edge in (aside, -aside)
+        )
         pieces = np.stack([left[:-1], left[1:], right[1:], right[:-1]], axis=1)
         if ribbon.dashed:
             pieces = pieces[np.arange(len(pieces)) // _DASH % 2 == 0]
         return pieces.reshape(-1, 3)
-
-    def _laid(self, xy: F64, middle: F64) -> F64:
-        """(n, 3) points just above the terrain; unknown heights are those of the middle line."""
-        z = self._terrain.height(xy[:, 0], xy[:, 1])
-        between = self._terrain.height(middle[:, 0], middle[:, 1])
-        z = np.where(np.isfinite(z), z, np.nan_to_num(between, nan=self._plain_m))
-        return np.column_stack([xy, z + _LAID_M])
 
 
 class VizError(ValueError):
@@ -318,6 +310,12 @@ def ring(centre_m: tuple[float, float], radius_m: float) -> F64:
     """(61, 2) points of a closed circle."""
     angle = np.linspace(0.0, 2.0 * math.pi, 61)
     return np.add(centre_m, radius_m * np.column_stack([np.cos(angle), np.sin(angle)]))
+
+
+def laid(terrain: Terrain, xy: F64, above_m: float, unknown_m: float | F64) -> F64:
+    """(n, 3) points above the terrain, or above given heights where it is unknown."""
+    z = terrain.height(*xy.T)
+    return np.column_stack([xy, np.where(np.isfinite(z), z, unknown_m) + above_m])
 
 
 class _Stage:
