@@ -11,7 +11,7 @@ from mlnav.cli import app
 from mlnav.config import Config
 from mlnav.sim import start_pose, traverse
 from mlnav.terrain import Terrain, write_geotiff
-from mlnav.viz import film
+from mlnav.viz import scene
 from mlnav.viz.model import RoverParts
 from mlnav.viz.playback import Playback
 from mlnav.viz.recording import Recording
@@ -273,7 +273,7 @@ def test_rerun_on_the_command_line(tmp_path) -> None:
 
 
 def test_a_missing_library_is_told_before_the_run(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(film.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(scene.importlib.util, "find_spec", lambda name: None)
     done = invoke("-t", "demo", "--rerun", tmp_path / "a.rrd", "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert "rerun missing: pip install 'mlnav[viz]'" in done.stderr

@@ -5,28 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from typer import Option
 
-from mlnav.cli import options
-from mlnav.cli.common import (
-    ENDED,
-    OK,
-    RefusedError,
-    claim,
-    driven_terrain,
-    numbers,
-    output,
-    progress_bar,
-    show,
-)
+from mlnav.cli import common, options
+from mlnav.cli.common import RefusedError, claim, driven_terrain, numbers, output, show
 from mlnav.config import Config
-
-if TYPE_CHECKING:
-    from mlnav.nav import Pose
-    from mlnav.terrain import Terrain
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
@@ -38,8 +25,8 @@ def ace_command(
     context: typer.Context,
     terrain: options.Terrain = "demo",
     reading: options.Reading,
-    setup: Annotated[Config, options.configuration("checker", "limits", "allow_coarse")],
-    bins: Annotated[int, typer.Option(min=1, max=64, help="Headings per cell.")] = 16,
+    setup: Annotated[Config, options.configuration("checker limits allow_coarse")],
+    bins: Annotated[int, Option(min=1, max=64, help="Headings per cell.")] = 16,
     seed: options.Seed = 0,
     out: options.Out = Path("out/ace"),
     as_json: options.Json = False,
@@ -51,11 +38,9 @@ def ace_command(
 
     **Examples**
 
-    mlnav ace --terrain demo --out out/ace
-
-    mlnav ace -t map.tif --checker fixed_box --limits enav_like --bins 32
-
-    mlnav ace explain -t demo --at 20,35,-20
+    - mlnav ace --terrain demo --out out/ace
+    - mlnav ace -t map.tif --checker fixed_box --limits enav_like --bins 32
+    - mlnav ace explain -t demo --at 20,35,-20
     """
     if context.invoked_subcommand is not None:
         return
@@ -66,29 +51,32 @@ def ace_command(
 
     ground = driven_terrain(terrain, seed, reading, setup)
     claim(out, ("ace.tif", "ace.png", "ace.json"), force)
-    with progress_bar(ground.name, 1.0) as update:
+    with common.progress_bar(ground.name, 1.0) as update:
         verdicts = standing(ground, setup, bins, lambda done, of: update(done / of, ""))
-    known = verdicts.share[np.isfinite(verdicts.share)]
-    summary: dict[str, Any] = {
-        "terrain": ground.name,
-        "checker": setup.checker.name,
-        "limits": setup.limits.name,
+    share, rejects = verdicts.share, verdicts.rejects
+    known = share[np.isfinite(share)]
+    shares = {
+        "pass_share": known,
+        "all_headings_share": known == 1.0,
+        "no_heading_share": known == 0.0,
+    }
+    figures = {
         "bins": bins,
         "poses": verdicts.poses,
-        "evaluated_share": known.size / verdicts.share.size,
-        "pass_share": float(known.mean()) if known.size else None,
-        "all_headings_share": float((known == 1.0).mean()) if known.size else None,
-        "no_heading_share": float((known == 0.0).mean()) if known.size else None,
-        "rejects": verdicts.rejects,
-        "out": str(out),
+        "evaluated_share": known.size / share.size,
+        **{name: float(part.mean()) if known.size else None for name, part in shares.items()},
+        "rejects": rejects,
     }
-    layers = {"ace_pass_share": verdicts.share}
-    write_geotiff(out / "ace.tif", replace(ground, layers=layers), force=True)
-    viz.save_figure(
-        viz.ace_figure(ground, verdicts.share, verdicts.rejects, setup), out / "ace.png"
-    )
+    summary = _summary(ground, setup, figures, out)
+    write_geotiff(out / "ace.tif", replace(ground, layers={"ace_pass_share": share}), force=True)
+    viz.save_figure(viz.ace_figure(ground, share, rejects, setup), out / "ace.png")
     write_json(out / "ace.json", summary)
     show(summary, as_json, _print_shares)
+
+
+def _summary(ground: Any, setup: Config, figures: dict[str, Any], out: Path) -> dict[str, Any]:
+    names = {"terrain": ground.name, "checker": setup.checker.name, "limits": setup.limits.name}
+    return {**names, **figures, "out": str(out)}
 
 
 def _print_shares(summary: dict[str, Any]) -> None:
@@ -101,17 +89,17 @@ def _print_shares(summary: dict[str, Any]) -> None:
 @options.with_options
 def explain_command(
     *,
-    at: Annotated[str, typer.Option(metavar="X,Y,DEG", help="Pose: position in metres, heading.")],
+    at: Annotated[str, Option(metavar="X,Y,DEG", help="Pose: position in metres, heading.")],
     way: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="M,1/M or DEG",
             help="Explain the way from there: length and curvature of an arc, or a turn in place.",
         ),
     ] = None,
     terrain: options.Terrain = "demo",
     reading: options.Reading,
-    setup: Annotated[Config, options.configuration("checker", "limits", "allow_coarse")],
+    setup: Annotated[Config, options.configuration("checker limits allow_coarse")],
     seed: options.Seed = 0,
     out: options.Out = Path("out/explain"),
     as_json: options.Json = False,
@@ -125,65 +113,47 @@ def explain_command(
 
     **Examples**
 
-    mlnav ace explain --terrain demo --seed 1 --at 19.9,35,-20
-
-    mlnav ace explain -t map.tif --at=-3,4,90 --checker fixed_box --limits enav_like
-
-    mlnav ace explain -t 15/.10 --at 20,35,-20 --way 2,0.1
+    - mlnav ace explain --terrain demo --seed 1 --at 19.9,35,-20
+    - mlnav ace explain -t map.tif --at=-3,4,90 --checker fixed_box --limits enav_like
+    - mlnav ace explain -t 15/.10 --at 20,35,-20 --way 2,0.1
     """
     from mlnav import viz
     from mlnav.io import write_json
-    from mlnav.sim.explain import explain
+    from mlnav.io.records import plain
+    from mlnav.sim.explain import explain, explain_way
 
     ground = driven_terrain(terrain, seed, reading, setup)
     x, y, heading_deg = numbers("--at", at, "X,Y,DEG: metres and degrees", 3)
     pose = (x, y, math.radians(heading_deg))
-    if way is not None:
-        _explain_way(ground, setup, pose, way, out, as_json, force)
-    explained = explain(ground, setup, pose)
+    explained: Any
+    if way is None:
+        explained = explain(ground, setup, pose)
+        faults = ", ".join(explained.settled_faults)
+        at_rest = f" (at rest {f'unsafe: {faults}' if faults else 'safe'})"
+        figure = viz.explain_figure(ground, explained, setup)
+        figures = explained.as_dict()
+    else:
+        explained = explain_way(ground, setup, pose, _motion(way))
+        at_rest = ""
+        figure = viz.way_figure(ground, explained, setup)
+        figures = plain(asdict(explained))
     claim(out, ("explain.png", "explain.json"), force)
-    summary: dict[str, Any] = {
-        "terrain": ground.name,
-        "checker": setup.checker.name,
-        "limits": setup.limits.name,
-        **explained.as_dict(),
-        "out": str(out),
-    }
+    summary = _summary(ground, setup, figures, out)
     write_json(out / "explain.json", summary)
-    viz.save_figure(viz.explain_figure(ground, explained, setup), out / "explain.png")
+    viz.save_figure(figure, out / "explain.png")
     verdict = "safe" if explained.safe else f"rejected: {', '.join(explained.reasons)}"
-    faults = ", ".join(explained.settled_faults)
-    text = f"{verdict} (at rest {f'unsafe: {faults}' if faults else 'safe'}); {out / 'explain.png'}"
+    text = f"{verdict}{at_rest}; {out / 'explain.png'}"
     show(summary, as_json, lambda _: output.print(text, soft_wrap=True))
-    raise typer.Exit(OK if explained.safe else ENDED)
+    raise typer.Exit(common.OK if explained.safe else common.ENDED)
 
 
-def _explain_way(
-    ground: Terrain, setup: Config, pose: Pose, way: str, out: Path, as_json: bool, force: bool
-) -> NoReturn:
-    from mlnav import viz
-    from mlnav.io import write_json
-    from mlnav.io.records import plain
+def _motion(way: str) -> Any:
+    """Of --way: an arc, or a turn in place."""
     from mlnav.nav import Motion
-    from mlnav.sim.explain import explain_way
 
     values = numbers("--way", way)
-    if len(values) not in (1, 2):
-        raise RefusedError("--way is the length and curvature of an arc, or the degrees of a turn")
-    arc = len(values) == 2
-    motion = Motion(0.0, values[1], values[0]) if arc else Motion(math.radians(values[0]), 0.0, 0.0)
-    explained = explain_way(ground, setup, pose, motion)
-    claim(out, ("explain.png", "explain.json"), force)
-    summary = {
-        "terrain": ground.name,
-        "checker": setup.checker.name,
-        "limits": setup.limits.name,
-        **plain(asdict(explained)),
-        "out": str(out),
-    }
-    write_json(out / "explain.json", summary)
-    viz.save_figure(viz.way_figure(ground, explained, setup), out / "explain.png")
-    verdict = "safe" if explained.safe else f"rejected: {', '.join(explained.reasons)}"
-    text = f"{verdict}; {out / 'explain.png'}"
-    show(summary, as_json, lambda _: output.print(text, soft_wrap=True))
-    raise typer.Exit(OK if explained.safe else ENDED)
+    if len(values) == 1:
+        return Motion(math.radians(values[0]), 0.0, 0.0)
+    if len(values) == 2:
+        return Motion(0.0, values[1], values[0])
+    raise RefusedError("--way is the length and curvature of an arc, or the degrees of a turn")

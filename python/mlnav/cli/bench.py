@@ -7,20 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer import Argument, Option
 
-from mlnav.cli import options
-from mlnav.cli.common import (
-    ENDED,
-    OK,
-    RefusedError,
-    claim,
-    numbers,
-    output,
-    print_rows,
-    progress_bar,
-    say,
-    show,
-)
+from mlnav.cli import common, options
+from mlnav.cli.common import RefusedError, claim, output, print_rows, progress_bar, show
 from mlnav.cli.compare import traverses_command
 from mlnav.config import Config
 
@@ -36,10 +26,10 @@ SUSPICIOUS_MOST = 1000
 @options.with_options
 def soundness_command(
     *,
-    setup: Annotated[Config, options.configuration("checker", "limits")],
+    setup: Annotated[Config, options.configuration("checker limits")],
     terrain: Annotated[
         str,
-        typer.Option(
+        Option(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS|all",
@@ -48,27 +38,19 @@ def soundness_command(
         ),
     ] = "all",
     reading: options.Reading,
-    poses: Annotated[int, typer.Option(min=1, help="Total number.")] = 100_000,
+    poses: Annotated[int, Option(min=1, help="Total number.")] = 100_000,
     seed: options.Seed = 0,
     box: Annotated[
         str | None,
-        typer.Option(
-            metavar="M,M,...",
-            help="Half widths of fixed_box to compare on the same poses.",
-        ),
+        Option(metavar="M,M,...", help="Half widths of fixed_box to compare on the same poses."),
     ] = None,
     workers: options.Workers = 1,
     random_share: Annotated[
         float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Share of the poses that are also settled from random starts.",
-        ),
+        Option(min=0, max=1, help="Share of the poses that are also settled from random starts."),
     ] = 0.01,
     replay: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl."),
+        Path | None, Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl.")
     ] = None,
     out: options.Out = Path("out/bench-soundness"),
     as_json: options.Json = False,
@@ -87,11 +69,9 @@ def soundness_command(
 
     **Examples**
 
-    mlnav bench soundness --poses 5000000 --workers 2
-
-    mlnav bench soundness -t 15/.10 --checker fixed_box --limits enav_like --box 0.15,0.20,0.25,0.30
-
-    mlnav bench soundness --replay out/bench-soundness/suspicious.jsonl
+    - mlnav bench soundness --poses 5000000 --workers 2
+    - mlnav bench soundness -t 15/.10 --checker fixed_box --limits enav_like --box 0.15,0.20,0.30
+    - mlnav bench soundness --replay out/bench-soundness/suspicious.jsonl
     """
     from mlnav.io import JsonlWriter, write_json
     from mlnav.studies.cases import cases
@@ -101,15 +81,12 @@ def soundness_command(
         _replay(replay, as_json)
     if box and setup.checker.name != "fixed_box":
         raise RefusedError(f"--box is of the checker fixed_box, not of {setup.checker.name}")
-    boxes = numbers("--box", box)
+    boxes = common.numbers("--box", box)
     request = SoundnessRequest(setup, terrain, poses, seed, boxes, workers, random_share, reading)
     cases(terrain, reading)  # a bad terrain is an error before anything is written
     found = 0
     claim(out, ("soundness.json", "suspicious.jsonl"), force)
-    with (
-        JsonlWriter(out / "suspicious.jsonl") as records,
-        progress_bar("poses", poses) as update,
-    ):
+    with JsonlWriter(out / "suspicious.jsonl") as records, progress_bar("poses", poses) as update:
 
         def suspect(record: dict[str, Any]) -> None:
             nonlocal found
@@ -132,7 +109,7 @@ def _replay(path: Path, as_json: bool) -> NoReturn:
     results = [replay(record) for record in read_jsonl(path)]
     again = sum(bool(r["now"]) for r in results)
     show({"cases": len(results), "again": again, "results": results}, as_json, _print_replay)
-    raise typer.Exit(ENDED if again else OK)
+    raise typer.Exit(common.ENDED if again else common.OK)
 
 
 def _print_replay(report: dict[str, Any]) -> None:
@@ -152,13 +129,7 @@ def _print_replay(report: dict[str, Any]) -> None:
 def _print_soundness(report: dict[str, Any]) -> None:
     from mlnav.stats import Rate
 
-    digits = {
-        "passed": 1,
-        "settled_safe": 1,
-        "outside_limits": 3,
-        "outside_bounds": 3,
-        "safe_rejected": 1,
-    }
+    digits = dict(passed=1, settled_safe=1, outside_limits=3, outside_bounds=3, safe_rejected=1)
 
     def row(label: str, r: dict[str, Any]) -> list[str]:
         counts = ((r["rates"][name], n) for name, n in digits.items())
@@ -205,13 +176,13 @@ def _print_findings(r: dict[str, Any]) -> None:
 @options.with_options
 def sweeps_command(
     *,
-    setup: Annotated[Config, options.configuration("checker", "limits")],
+    setup: Annotated[Config, options.configuration("checker limits")],
     terrain: Annotated[
-        str, typer.Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
+        str, Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
     ] = "all",
-    motions: Annotated[int, typer.Option("--motions", "-n", min=1, help="Number.")] = 3000,
+    motions: Annotated[int, Option("--motions", "-n", min=1, help="Number.")] = 3000,
     spacing_m: Annotated[
-        float, typer.Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
+        float, Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
     ] = 0.02,
     reading: options.Reading,
     seed: options.Seed = 0,
@@ -230,9 +201,8 @@ def sweeps_command(
 
     **Examples**
 
-    mlnav bench sweeps -t 15/.10 --motions 2000 --workers 2
-
-    mlnav bench sweeps --spacing 0.001 --set tracking.across_m=0.02
+    - mlnav bench sweeps -t 15/.10 --motions 2000 --workers 2
+    - mlnav bench sweeps --spacing 0.001 --set tracking.across_m=0.02
     """
     from mlnav.io import JsonlWriter, write_json
     from mlnav.studies.cases import cases
@@ -275,10 +245,9 @@ def _print_sweeps(report: dict[str, Any]) -> None:
 def cost_command(
     *,
     grounds: Annotated[
-        str | None,
-        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
+        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
     ] = None,
-    poses: Annotated[int, typer.Option(min=1, help="Number on each terrain.")] = 4000,
+    poses: Annotated[int, Option(min=1, help="Number on each terrain.")] = 4000,
     seed: options.Seed = 0,
     setup: Annotated[Config, options.configuration("limits")],
     as_json: options.Json = False,
@@ -290,9 +259,8 @@ def cost_command(
 
     **Examples**
 
-    mlnav bench cost
-
-    mlnav bench cost --grounds 15/.10,map.tif --limits enav_like --json
+    - mlnav bench cost
+    - mlnav bench cost --grounds 15/.10,map.tif --limits enav_like --json
     """
     from mlnav.studies.cost import GROUNDS, cost
 
@@ -306,14 +274,9 @@ def _print_cost(report: dict[str, Any]) -> None:
     def row(r: dict[str, Any]) -> list[str]:
         steps = r["inner_steps"]
         times = (r["us_per_pose"], r["us_per_passed"], r["us_per_rejected"], steps["mean"])
-        return [
-            r["ground"],
-            r["checker"],
-            f"{r['passed'] / r['poses']:.1%}",
-            *("-" if t is None else f"{t:.2f}" for t in times),
-            f"{steps['p95']:.0f}",
-            f"{r['lookups']['mean']:.0f}",
-        ]
+        shown = ("-" if t is None else f"{t:.2f}" for t in times)
+        counts = (f"{steps['p95']:.0f}", f"{r['lookups']['mean']:.0f}")
+        return [r["ground"], r["checker"], f"{r['passed'] / r['poses']:.1%}", *shown, *counts]
 
     output.print(f"limits {report['limits']}; fastest of {report['repeats']} rounds, one thread")
     figures = ("passed", "us/pose", "us/passed", "us/rejected", "steps", "p95", "look-ups")
@@ -330,19 +293,17 @@ app.command("traverses")(traverses_command)
 def instructions_command(
     model: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="Folder of a network; default: the shipped ones."),
+        Option(metavar="DIR", help="Folder of a network; default: the shipped ones."),
     ] = None,
     networks_only: Annotated[
-        bool,
-        typer.Option("--networks-only", help="Count networks; keep the other shipped counts."),
+        bool, Option("--networks-only", help="Count networks; keep the other shipped counts.")
     ] = False,
     folder: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the builds here; default: temporary."),
+        Path | None, Option(metavar="DIR", help="Keep the builds here; default: temporary.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File of the counts.")
-    ] = Path("out/instructions.json"),
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File of the counts.")] = Path(
+        "out/instructions.json"
+    ),
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -354,9 +315,8 @@ def instructions_command(
 
     **Examples**
 
-    mlnav bench instructions
-
-    mlnav bench instructions --networks-only --model out/models/small --json
+    - mlnav bench instructions
+    - mlnav bench instructions --networks-only --model out/models/small --json
     """
     import tempfile
 
@@ -373,7 +333,7 @@ def instructions_command(
     if networks_only and kept is None:
         raise RefusedError("--networks-only: no counts are shipped")
     with tempfile.TemporaryDirectory(prefix="mlnav-") as temporary:
-        report = count(models, folder or Path(temporary), kept, say)
+        report = count(models, folder or Path(temporary), kept, common.say)
     write_json(out, report)
     load_instructions(out)
     show(report, as_json, _print_instructions)
@@ -417,19 +377,19 @@ def _counts(build: dict[str, Any]) -> Iterator[tuple[str, float]]:
 @options.with_options
 def physics_command(
     *,
-    what: Annotated[str, typer.Argument(metavar="settled|arcs|cost")],
+    what: Annotated[str, Argument(metavar="settled|arcs|cost")],
     terrain: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS,...",
             help="Terrains; `all` for every kind.",
         ),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
+    count: Annotated[int, Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
     seed: options.Seed = 0,
-    setup: Annotated[Config, options.configuration("checker", "limits")],
+    setup: Annotated[Config, options.configuration("checker limits")],
     workers: options.Workers = 1,
     out: options.Out = Path("out/bench-physics"),
     as_json: options.Json = False,
@@ -447,11 +407,9 @@ def physics_command(
 
     **Examples**
 
-    mlnav bench physics settled -t 0/0,10/.10,20/.05,map.tif --count 100 --workers 2
-
-    mlnav bench physics arcs --count 150 --workers 2
-
-    mlnav bench physics cost -t 10/.07 --count 20
+    - mlnav bench physics settled -t 0/0,10/.10,20/.05,map.tif --count 100 --workers 2
+    - mlnav bench physics arcs --count 150 --workers 2
+    - mlnav bench physics cost -t 10/.07 --count 20
     """
     from mlnav.io import write_json
     from mlnav.studies import physics

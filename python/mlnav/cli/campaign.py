@@ -11,19 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from mlnav.cli import options
-from mlnav.cli.common import (
-    ENDED,
-    INTERRUPTED,
-    OK,
-    emit,
-    output,
-    print_fields,
-    progress_bar,
-    say,
-    show,
-)
+from mlnav.cli import common, options
+from mlnav.cli.common import duration, output, say
 
 if TYPE_CHECKING:
     from mlnav.campaign import Progress, Status, Store
@@ -36,28 +27,27 @@ app = typer.Typer(
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="KEY=VALUE",
         help="One value of it, as stop.width=0.05 or config.planner.commit_length_m=0.5.",
     ),
 ]
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the campaign.")]
+FolderArgument = Annotated[Path, Argument(metavar="DIR", help="Folder of the campaign.")]
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", "-w", min=1, help="Worker processes; default: the number of cores."),
+    Option("--workers", "-w", min=1, help="Worker processes; default: the number of cores."),
 ]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--scheduler",
         metavar="dask://HOST:PORT",
         help="Run on a dask.distributed cluster instead (extra `cluster`).",
     ),
 ]
 KeepOldOption = Annotated[
-    bool,
-    typer.Option("--keep-old", help="Keep results of other code, models or terrain files."),
+    bool, Option("--keep-old", help="Keep results of other code, models or terrain files.")
 ]
 
 
@@ -66,22 +56,17 @@ KeepOldOption = Annotated[
 def run_command(
     *,
     spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
+        str, Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder; default: out/campaign/NAME."),
-    ] = None,
+    out: options.NamedOut = None,
     terrain: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="Instead of its terrains; repeat."
         ),
     ] = None,
     reading: options.Reading,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="Number per terrain and contender.")
-    ] = None,
+    trials: Annotated[int | None, Option(min=1, help="Number per terrain and contender.")] = None,
     allow_coarse: options.AllowCoarse = False,
     settings: SetOption = None,
     workers: WorkersOption = None,
@@ -92,33 +77,23 @@ def run_command(
 
     Contenders share terrain, start, goal, noise and dispersions of a trial. A trial that crashes
     its process, hangs or runs out of memory is tried once more and then recorded as such, with a
-    replay file; the others continue. DIR must not hold a campaign yet. Ctrl-C keeps finished
+    replay file; the others continue. DIR, out/campaign/NAME by default, must not hold a campaign
+    yet. Ctrl-C keeps finished
     trials; `mlnav campaign resume` continues, also after a power cut. Shipped: smoke, heuristics,
     real, bullet. Exit code 1 if any trial has no run.
 
     **Examples**
 
-    mlnav campaign run smoke --out out/smoke
-
-    mlnav campaign run real -t map.tif -t other.tif --trials 40
-
-    mlnav campaign run heuristics --set stop.width=0.05 --set config.planner.commit_length_m=0.5
+    - mlnav campaign run smoke --out out/smoke
+    - mlnav campaign run real -t map.tif -t other.tif --trials 40
+    - mlnav campaign run heuristics --set stop.width=0.05 --set config.planner.commit_length_m=0.5
     """
     from mlnav.campaign import load_definition, run
 
-    changes = [
-        *options.allowing_coarse(allow_coarse, "config."),
-        *(settings or ()),
-        *([f"trials={trials}"] if trials else ()),
-    ]
-    definition = load_definition(
-        spec,
-        terrains=terrain or (),
-        reading=reading,
-        settings=changes,
-    )
-    name = re.sub(r"[^\w.+-]+", "-", definition.name)
-    folder = out or Path("out/campaign") / name
+    changes = [*options.allowing_coarse(allow_coarse, "config."), *(settings or ())]
+    changes += [f"trials={trials}"] if trials else []
+    definition = load_definition(spec, terrains=terrain or (), reading=reading, settings=changes)
+    folder = out or Path("out/campaign") / re.sub(r"[^\w.+-]+", "-", definition.name)
     _run(partial(run, definition, folder), folder, workers, scheduler, as_json)
 
 
@@ -126,8 +101,7 @@ def run_command(
 def resume_command(
     folder: FolderArgument,
     trials: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number per terrain and contender, increased."),
+        int | None, Option(min=1, help="Number per terrain and contender, increased.")
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
@@ -141,9 +115,8 @@ def resume_command(
 
     **Examples**
 
-    mlnav campaign resume out/smoke
-
-    mlnav campaign resume out/smoke --trials 100 --workers 8
+    - mlnav campaign resume out/smoke
+    - mlnav campaign resume out/smoke --trials 100 --workers 8
     """
     from mlnav.campaign import resume
 
@@ -156,16 +129,14 @@ def rerun_command(
     folder: FolderArgument,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[TRIAL]...",
             help="Keys of trials, their first digits, or TERRAIN,NUMBER,CONTENDER.",
         ),
     ] = None,
     outcomes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--outcome", metavar="NAME", help="All with this outcome, as crashed; repeat."
-        ),
+        Option("--outcome", metavar="NAME", help="All with this outcome, as crashed; repeat."),
     ] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
@@ -176,9 +147,8 @@ def rerun_command(
 
     **Examples**
 
-    mlnav campaign rerun out/smoke --outcome crashed --outcome hung
-
-    mlnav campaign rerun out/smoke 3f9c 15/.10,4,network --keep-old
+    - mlnav campaign rerun out/smoke --outcome crashed --outcome hung
+    - mlnav campaign rerun out/smoke 3f9c 15/.10,4,network --keep-old
     """
     from mlnav.campaign import rerun
 
@@ -192,20 +162,20 @@ def status_command(folder: FolderArgument, as_json: options.Json = False) -> Non
 
     **Examples**
 
-    mlnav campaign status out/smoke --json
+    - mlnav campaign status out/smoke --json
     """
     from mlnav.campaign import status
 
     found = status(folder)
     _show_status(found, folder, as_json)
-    raise typer.Exit(OK if found.complete else ENDED)
+    raise typer.Exit(common.OK if found.complete else common.ENDED)
 
 
 @app.command("merge")
 def merge_command(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Campaigns.")],
+    folders: Annotated[list[Path], Argument(metavar="DIR...", help="Campaigns.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the merged campaign.")
+        Path, Option("--out", "-o", metavar="DIR", help="Folder of the merged campaign.")
     ],
     keep_old: KeepOldOption = False,
     as_json: options.Json = False,
@@ -214,7 +184,7 @@ def merge_command(
 
     **Examples**
 
-    mlnav campaign merge out/here out/there --out out/both
+    - mlnav campaign merge out/here out/there --out out/both
     """
     from mlnav.campaign import merge
 
@@ -224,24 +194,18 @@ def merge_command(
 @app.command("report")
 def report_command(
     folder: FolderArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder; default: DIR/report."),
-    ] = None,
-    pictures: Annotated[
-        int, typer.Option(min=0, help="Failed trials to rerun and draw, at most.")
-    ] = 6,
+    out: options.NamedOut = None,
+    pictures: Annotated[int, Option(min=0, help="Failed trials to rerun and draw, at most.")] = 6,
     as_json: options.Json = False,
 ) -> None:
     """Write the report of a campaign, also while it runs: a page, Markdown, JSON and CSV.
 
-    An earlier report is replaced.
+    It goes to DIR/report by default. An earlier report is replaced.
 
     **Examples**
 
-    mlnav campaign report out/smoke
-
-    mlnav campaign report out/smoke --out out/page --pictures 12
+    - mlnav campaign report out/smoke
+    - mlnav campaign report out/smoke --out out/page --pictures 12
     """
     from mlnav.report.report import write_report
 
@@ -250,11 +214,11 @@ def report_command(
 
 @app.command("compare")
 def compare_command(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Folder of a campaign.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Folder of another.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the page.")
-    ] = Path("out/campaign-compare"),
+    before: Annotated[Path, Argument(metavar="BEFORE", help="Folder of a campaign.")],
+    after: Annotated[Path, Argument(metavar="AFTER", help="Folder of another.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the page.")] = Path(
+        "out/campaign-compare"
+    ),
     as_json: options.Json = False,
 ) -> None:
     """Compare two campaigns, as of two versions of the code, trial by trial where both have them.
@@ -263,14 +227,11 @@ def compare_command(
 
     **Examples**
 
-    mlnav campaign compare out/before out/after --out out/change
+    - mlnav campaign compare out/before out/after --out out/change
     """
     from mlnav.report.report import compare_reports
 
     _show_files(compare_reports(before, after, out), as_json)
-
-
-# ----------------------------------------------------------------------------------------- details
 
 
 def _run(
@@ -292,7 +253,7 @@ def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
     """Progress at the terminal; Ctrl-C prints a hint how to continue."""
     last: Progress | None = None
     try:
-        with progress_bar("trials", 1.0) as update:
+        with common.progress_bar("trials", 1.0) as update:
 
             def update_bar(progress: Progress) -> None:
                 nonlocal last
@@ -303,11 +264,11 @@ def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
     except KeyboardInterrupt:
         ended = "" if last is None else f" after {last.done} of {last.total} trials"
         say(f"interrupted{ended}: {hint}")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(common.INTERRUPTED) from None
 
 
 def _progress_text(progress: Progress) -> str:
-    left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
+    left = "" if progress.left_s is None else f", {duration(progress.left_s)} left"
     failed = f", {progress.failed} without a run" if progress.failed else ""
     return (
         f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)},"
@@ -316,16 +277,10 @@ def _progress_text(progress: Progress) -> str:
     )
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def _show_files(files: Mapping[str, Path], as_json: bool) -> None:
     first, *_ = files.values()
     paths = {name: str(path) for name, path in files.items()}
-    show(paths, as_json, lambda _: output.print(str(first), soft_wrap=True))
+    common.show(paths, as_json, lambda _: output.print(str(first), soft_wrap=True))
 
 
 def _finish(store: Store, as_json: bool) -> None:
@@ -333,12 +288,12 @@ def _finish(store: Store, as_json: bool) -> None:
 
     found = status(store.folder)
     _show_status(found, store.folder, as_json)
-    raise typer.Exit(ENDED if found.failed else OK)
+    raise typer.Exit(common.ENDED if found.failed else common.OK)
 
 
 def _show_status(found: Status, folder: Path, as_json: bool) -> None:
     if as_json:
-        emit({**found.as_dict(), "out": str(folder)})
+        common.emit({**found.as_dict(), "out": str(folder)})
     else:
         _print(found, folder)
     for part in found.damaged:
@@ -348,7 +303,7 @@ def _show_status(found: Status, folder: Path, as_json: bool) -> None:
 def _print(found: Status, folder: Path) -> None:
     state = "complete" if found.complete else "not complete"
     if found.writer is not None:
-        left = "" if found.left_s is None else f", {_duration(found.left_s)} left"
+        left = "" if found.left_s is None else f", {duration(found.left_s)} left"
         state += f", being run by {found.writer}{left}"
     fields = [
         ("campaign", f"[bold]{found.name}[/], {state}"),
@@ -365,7 +320,7 @@ def _print(found: Status, folder: Path) -> None:
         fields.append(("success", f"{name} {figures.rate('success').text(1)}"))
     ended = (f"{n} {outcome.replace('_', ' ')}" for outcome, n in found.outcomes.items())
     fields += [("outcomes", ", ".join(ended) or "-"), ("results", str(folder))]
-    print_fields(fields)
+    common.print_fields(fields)
     if found.failed:
         say(
             f"{found.failed} trials have no run: `mlnav replay {folder}/replays/KEY.json` shows"

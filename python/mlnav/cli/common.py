@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from typer.core import TyperGroup
@@ -69,15 +71,16 @@ class Group(TyperGroup):
         except Exception as fault:
             if ctx.params.get("debug") or hasattr(fault, "exit_code"):
                 raise  # usage errors print themselves
-            if _is_input_fault(fault):
+            ours = isinstance(fault, ValueError) and type(fault).__module__.startswith("mlnav")
+            if ours or isinstance(fault, OSError):  # callers can cause these
                 text = " ".join(str(fault).split())
                 if isinstance(fault, OSError) and fault.filename is None and fault.errno in _FULL:
                     _drop_output()  # errors of files have a name, so it is this that is full
                     text = f"standard output: {fault.strerror}"
-                errors.print(f"[bold red]error:[/] {escaped(text)}", soft_wrap=True)
+                errors.print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True)
                 ctx.exit(USAGE)
             errors.print(
-                f"[bold red]internal error:[/] {type(fault).__name__}: {escaped(str(fault))}"
+                f"[bold red]internal error:[/] {type(fault).__name__}: {escape(str(fault))}"
                 " (--debug shows where)",
                 soft_wrap=True,
             )
@@ -87,21 +90,6 @@ class Group(TyperGroup):
 def _drop_output() -> None:
     """Discard further standard output: flushing it at exit would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def escaped(text: str) -> str:
-    """The text, not read as markup by Rich."""
-    return text.replace("[", r"\[")
-
-
-def _is_input_fault(fault: Exception) -> bool:
-    """Faults that callers can cause: our own ValueErrors, and the file system's."""
-    if isinstance(fault, OSError):
-        return True
-    return isinstance(fault, ValueError) and type(fault).__module__.startswith("mlnav")
-
-
-# ----------------------------------------------------------------------------------------- values
 
 
 def numbers(
@@ -121,18 +109,6 @@ def numbers(
     return found
 
 
-def point(option: str, text: str | None) -> tuple[float, float] | None:
-    """`X,Y` in metres.
-
-    Raises:
-        RefusedError: the text is something else.
-    """
-    if text is None:
-        return None
-    x, y = numbers(option, text, "X,Y in metres", 2)
-    return x, y
-
-
 def driven_terrain(spec: str, seed: int, reading: Reading, config: Config) -> Terrain:
     """The terrain of --terrain, checked that its cells are fine enough to plan or drive on.
 
@@ -147,35 +123,24 @@ def driven_terrain(spec: str, seed: int, reading: Reading, config: Config) -> Te
     return terrain
 
 
-# ----------------------------------------------------------------------------------------- output
-
-
-def claim(
-    folder: Path, names: Sequence[str], force: bool, *more: tuple[Path, Sequence[str]]
-) -> None:
-    """Make folders ready for results: all of them, or nothing is touched.
+def claim(folder: Path, names: Sequence[str], force: bool, further: Path | None = None) -> None:
+    """Make folders ready for results, the names in one and a further file: all, or none is touched.
 
     Call it after all input is checked, since it removes the files that `force` replaces.
 
-    Args:
-        folder: of results.
-        names: of the results in it.
-        force: replace results that exist.
-        more: further folders, each with its names.
-
     Raises:
-        RefusedError: a folder holds some of them and `force` is not set, or cannot be written.
+        RefusedError: some of them exist and `force` is not set, or a folder cannot be written.
     """
-    targets = [(folder, names), *more]
-    present = [(place / name) for place, mine in targets for name in mine]
-    present = [path for path in present if path.exists()]
+    results = [*(folder / name for name in names), *([] if further is None else [further])]
+    present = [path for path in results if path.exists()]
     if present and not force:
         held = ", ".join(path.name for path in present if path.parent == present[0].parent)
         raise RefusedError(f"{present[0].parent} holds {held}: pass --force to replace, or --out")
     made: list[Path] = []
     try:
-        for place, _ in targets:
-            made += _made_folders(place)
+        for place in dict.fromkeys([folder, *(path.parent for path in results)]):
+            made += [p for p in (*reversed(place.parents), place) if not p.exists()]
+            place.mkdir(parents=True, exist_ok=True)
             probe = place / f".mlnav-{os.getpid()}"
             probe.touch()
             probe.unlink()
@@ -188,17 +153,16 @@ def claim(
         path.unlink()
 
 
-def _made_folders(folder: Path) -> list[Path]:
-    """Make a folder; returns the folders that did not exist, outermost first."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing[::-1]
-
-
 def file_name(label: str) -> str:
     """A terrain's name as a file name without suffix."""
-    kept = "".join(c if c.isalnum() or c in "._+-" else "-" for c in label.replace(" ", ""))
-    return kept.strip(".-") or "terrain"
+    return re.sub(r"[^\w.+-]", "-", label.replace(" ", "")).strip(".-") or "terrain"
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, in the unit that suits it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def emit(value: Any) -> None:
@@ -218,13 +182,7 @@ def say(text: str) -> None:
 
 
 def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: bool = True) -> Table:
-    """A table that cuts no cell: on a narrow screen the widest columns fold.
-
-    Args:
-        labels: headings of columns of text, on the left.
-        figures: headings of columns of numbers, to the right of them.
-        header: show the headings.
-    """
+    """A table of columns of text, then of numbers; on a narrow screen the widest columns fold."""
     table = Table(show_header=header, box=None, padding=(0, 2, 0, 0))
     for name in labels:
         table.add_column(name, overflow="fold")
@@ -234,10 +192,14 @@ def new_table(labels: Sequence[str], figures: Sequence[str] = (), *, header: boo
 
 
 def print_rows(
-    labels: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]]
+    labels: Sequence[str],
+    figures: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    header: bool = True,
 ) -> None:
     """Print a table with columns as of `new_table`."""
-    table = new_table(labels, figures)
+    table = new_table(labels, figures, header=header)
     for row in rows:
         table.add_row(*row)
     output.print(table)
@@ -245,28 +207,23 @@ def print_rows(
 
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:
     """Print names and values, one pair per line."""
-    table = new_table(("", ""), header=False)
-    for field in fields:
-        table.add_row(*field)
-    output.print(table)
+    print_rows(("", ""), (), fields, header=False)
 
 
 def print_table(table: tables.Table) -> None:
     """Print a table of a report by terrain; names fold where the screen is narrow."""
     if not table.lines:
         return
-    output.print(f"[bold]{escaped(table.caption)}[/]", soft_wrap=True)
+    output.print(f"[bold]{escape(table.caption)}[/]", soft_wrap=True)
     widths = [max(len(str(line.cells[i])) for line in table.lines) for i in range(table.columns)]
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    shown.add_column("", overflow="fold", min_width=10)
-    for heading, width in zip(table.headings, widths, strict=True):
-        # Headings fold, numbers do not.
-        shown.add_column(escaped(heading), justify="right", min_width=width, overflow="fold")
+    shown = new_table(("",), [escape(heading) for heading in table.headings])
+    for column, width in zip(shown.columns, (10, *widths), strict=True):
+        column.min_width = width  # headings fold, numbers do not
     for terrain, lines in table.groups:
         if table.by_terrain:
-            shown.add_row(f"[bold]{escaped(terrain)}[/]")
+            shown.add_row(f"[bold]{escape(terrain)}[/]")
         for line in lines:
-            shown.add_row(escaped(line.contender), *(escaped(str(cell)) for cell in line.cells))
+            shown.add_row(escape(line.contender), *(escape(str(cell)) for cell in line.cells))
     output.print(shown)
 
 

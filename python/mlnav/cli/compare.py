@@ -8,21 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from rich.markup import escape
+from typer import Argument, Option
 
-from mlnav.cli import options
+from mlnav.cli import common, options
 from mlnav.cli.campaign import KeepOldOption, watched
-from mlnav.cli.common import (
-    RefusedError,
-    claim,
-    emit,
-    escaped,
-    file_name,
-    numbers,
-    output,
-    print_table,
-    progress_bar,
-)
+from mlnav.cli.common import RefusedError, output
 from mlnav.config import Config
 
 if TYPE_CHECKING:
@@ -37,11 +28,11 @@ COMPARED = ("planner", "heuristic", "sensor")
 def compare_command(
     *,
     more: Annotated[
-        list[str] | None, typer.Argument(metavar="[TERRAIN]...", help="Further terrains.")
+        list[str] | None, Argument(metavar="[TERRAIN]...", help="Further terrains.")
     ] = None,
     terrain: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--terrain",
             "-t",
             metavar="FILE|RECIPE|CLASS",
@@ -49,40 +40,37 @@ def compare_command(
         ),
     ] = None,
     reading: options.Reading,
-    planners: Annotated[str | None, typer.Option(metavar="A,B,...")] = None,
+    planners: Annotated[str | None, Option(metavar="A,B,...")] = None,
     heuristics: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="C,D,...",
             help="Names; settings of one may follow it after a colon:"
             " none,sobel:weight_per_m=20;to_go_fraction=0",
         ),
     ] = "none,sobel",
-    sensors: Annotated[str | None, typer.Option(metavar="E,F,...", help="truth, stereo")] = None,
-    base: Annotated[Config, options.configuration("checker", "limits", "world", "allow_coarse")],
-    pairs: Annotated[int, typer.Option(min=1, help="Start-goal pairs on each terrain.")] = 10,
+    sensors: Annotated[str | None, Option(metavar="E,F,...", help="truth, stereo")] = None,
+    base: Annotated[Config, options.configuration("checker limits world allow_coarse")],
+    pairs: Annotated[int, Option(min=1, help="Start-goal pairs on each terrain.")] = 10,
     seed: options.RunSeed = 0,
     rocks: Annotated[
         str | None,
-        typer.Option(
-            metavar="CFA,...",
-            help="Add rocks of these covers to each GeoTIFF; 0: none.",
-        ),
+        Option(metavar="CFA,...", help="Add rocks of these covers to each GeoTIFF; 0: none."),
     ] = None,
     size: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=2.0,
             metavar="M",
             help="Draw pairs in a square of this side in the middle of a GeoTIFF.",
         ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--ace-budget", min=1, help="ACE evaluations per cycle.")
+        int | None, Option("--ace-budget", min=1, help="ACE evaluations per cycle.")
     ] = None,
     same_state: Annotated[
         int,
-        typer.Option(
+        Option(
             min=0,
             metavar="K",
             help="Also plan one cycle of every contender from K states per terrain of the first.",
@@ -91,7 +79,7 @@ def compare_command(
     workers: options.Workers = 1,
     keep_old: KeepOldOption = False,
     out: options.Out = Path("out/compare"),
-    pictures: Annotated[bool, typer.Option(help="Draw compare.png and states/*.png.")] = True,
+    pictures: Annotated[bool, Option(help="Draw compare.png and states/*.png.")] = True,
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -114,36 +102,26 @@ def compare_command(
 
     **Examples**
 
-    mlnav compare --terrain 10/.07 15/.10 --heuristics none,sobel --pairs 20 --workers 2
-
-    mlnav compare -t map.tif --rocks 0,0.05,0.10 --size 32 --heuristics none,network --pairs 20
-
-    mlnav compare -t 15/.10 --heuristics "none,sobel:weight_per_m=20" --same-state 40 --json
+    - mlnav compare --terrain 10/.07 15/.10 --heuristics none,sobel --pairs 20 --workers 2
+    - mlnav compare -t map.tif --rocks 0,0.05,0.10 --size 32 --heuristics none,network --pairs 20
+    - mlnav compare -t 15/.10 --heuristics "none,sobel:weight_per_m=20" --same-state 40 --json
     """
-    specs = [part for text in [*(terrain or []), *(more or [])] for part in _parts(text)]
+    specs: list[str] = []
+    for text in (*(terrain or ()), *(more or ())):  # commas separate, but in the name of a file
+        specs += [text] if Path(text).exists() else filter(None, text.split(","))
     if not specs:
         raise RefusedError("--terrain: a GeoTIFF, recipe or class is needed")
     if budget is not None:
         base = base.replaced([f"traverse.ace_budget={budget}"])
-    contenders = contenders_of(
-        base,
-        planner=(planners or base.planner.name).split(","),
-        heuristic=heuristics.split(","),
-        sensor=(sensors or base.sensor.name).split(","),
-    )
+    named = (planners or base.planner.name, heuristics, sensors or base.sensor.name)
+    names = {part: text.split(",") for part, text in zip(COMPARED, named, strict=True)}
+    contenders = contenders_of(base, **names)
     if len(contenders) < 2:
         raise RefusedError("a comparison needs two contenders: name more planners or heuristics")
     definition = definition_of(
-        base,
-        contenders,
-        specs,
-        name="compare",
-        trials=pairs,
-        seed=seed,
-        how=reading,
-        covers=numbers("--rocks", rocks) or (0.0,),
-        size_m=size,
-    )
+        base, contenders, specs, name="compare", trials=pairs, seed=seed, how=reading,
+        covers=common.numbers("--rocks", rocks) or (0.0,), size_m=size,
+    )  # fmt: skip
     store = driven(definition, out, workers, force, keep_old)
     _reported(store, out, same_state, workers, pictures, as_json)
 
@@ -152,12 +130,11 @@ def compare_command(
 def traverses_command(
     *,
     classes: Annotated[
-        str | None,
-        typer.Option(metavar="S/CFA,...", help="Classes, or any terrain names."),
+        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs per class.")] = 20,
+    seeds: Annotated[int, Option(min=1, help="Runs per class.")] = 20,
     seed: options.RunSeed = 0,
-    setup: Annotated[Config, options.configuration("planner", "checker", "limits", "heuristic")],
+    setup: Annotated[Config, options.configuration("planner checker limits heuristic")],
     workers: options.Workers = 1,
     keep_old: KeepOldOption = False,
     out: options.Out = Path("out/bench-traverses"),
@@ -171,9 +148,8 @@ def traverses_command(
 
     **Examples**
 
-    mlnav bench traverses --classes 10/.07,15/.10 --seeds 20 --workers 2
-
-    mlnav bench traverses --heuristic sobel --json
+    - mlnav bench traverses --classes 10/.07,15/.10 --seeds 20 --workers 2
+    - mlnav bench traverses --heuristic sobel --json
     """
     contenders = contenders_of(setup, **{part: [getattr(setup, part).name] for part in COMPARED})
     specs = classes.split(",") if classes else list(CLASSES)
@@ -184,14 +160,6 @@ def traverses_command(
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
 """Slope (deg) / rock abundance, from easy to hard."""
-
-
-def _parts(text: str) -> list[str]:
-    """Terrains in one argument: separated by commas, unless a file has that name."""
-    return [text] if Path(text).exists() else [p for p in text.split(",") if p]
-
-
-# ------------------------------------------------------------------------------- what is defined
 
 
 def contenders_of(base: Config, **names: Sequence[str]) -> list[dict[str, Any]]:
@@ -250,12 +218,14 @@ def definition_of(
 
     how = how or AS_DECLARED
     maps = any(map(is_geotiff, terrains))
-    if tuple(covers) != (0.0,) and not maps:
-        raise RefusedError("rocks are added to GeoTIFFs, and none is given")
-    if size_m is not None and not maps:
-        raise RefusedError("a size is of the square in a GeoTIFF to drive in, and none is given")
-    if how != AS_DECLARED and not maps:
-        raise RefusedError("band, nodata and vertical unit are of GeoTIFFs, and none is given")
+    of_maps = {
+        "rocks are added to GeoTIFFs": tuple(covers) != (0.0,),
+        "a size is of the square in a GeoTIFF to drive in": size_m is not None,
+        "band, nodata and vertical unit are of GeoTIFFs": how != AS_DECLARED,
+    }
+    for text, given in of_maps.items():
+        if given and not maps:
+            raise RefusedError(f"{text}, and none is given")
     listed = [
         terrain_data(terrain, how, cfa=cover, size_m=size_m)
         for terrain in terrains
@@ -263,16 +233,8 @@ def definition_of(
     ]
     # Parts that contenders may differ in are theirs, whatever the number of contenders.
     shared = base.model_dump(mode="json", exclude=set(COMPARED))
-    return checked_definition(
-        {
-            "name": name,
-            "seed": seed,
-            "trials": trials,
-            "terrains": listed,
-            "contenders": list(contenders),
-            "config": shared,
-        }
-    )
+    made = {"name": name, "seed": seed, "trials": trials, "terrains": listed, "config": shared}
+    return checked_definition(made | {"contenders": list(contenders)})
 
 
 def driven(definition: Definition, out: Path, workers: int, force: bool, keep_old: bool) -> Store:
@@ -282,16 +244,13 @@ def driven(definition: Definition, out: Path, workers: int, force: bool, keep_ol
     from mlnav.campaign.store import remove
 
     check_available(definition)
-    claim(out, (), force)
+    common.claim(out, (), force)
     if force:
         remove(out)
     with watched(f"the same command goes on with what is in {out}") as progress:
         return run(
             definition, out, extend=True, keep_old=keep_old, workers=workers, progress=progress
         )
-
-
-# ------------------------------------------------------------------------------- what is reported
 
 
 def _reported(
@@ -312,14 +271,14 @@ def _reported(
         from mlnav.studies.same_states import same_states
 
         total = len(store.definition.labels) * len(store.definition.names)
-        with progress_bar("states", total * store.definition.trials) as update:
+        with common.progress_bar("states", total * store.definition.trials) as update:
             same = same_states(store, states, workers, update)
         write_json(out / "same_states.json", same)
     if pictures:
         _draw(store, analysis, out)
     if as_json:
         found = {} if same is None else {"same_states": same["contenders"]}
-        emit({**analysis.as_dict(), **found, "out": str(out)})
+        common.emit({**analysis.as_dict(), **found, "out": str(out)})
     else:
         print_analysis(analysis)
         if same is not None:
@@ -347,16 +306,13 @@ def _draw(store: Store, analysis: Analysis, out: Path) -> None:
             view(n, scenario.terrain, configs[n], state.pose, scenario.goal, state.steered_per_m)
             for n in names
         ]
-        figure = state_figure(
-            scenario.terrain,
-            views,
-            state.pose,
-            scenario.goal,
-            f"{label}: where {names[0]} spent most",
+        title = f"{label}: where {names[0]} spent most"
+        note = (
             f"trial {state.trial}, cycle {state.cycle + 1} of {names[0]}, {state.evaluations} ACE"
-            " evaluations there; here everyone plans without memory of earlier cycles",
+            " evaluations there; here everyone plans without memory of earlier cycles"
         )
-        viz.save_figure(figure, out / "states" / f"{file_name(label)}.png")
+        figure = state_figure(scenario.terrain, views, state.pose, scenario.goal, title, note)
+        viz.save_figure(figure, out / "states" / f"{common.file_name(label)}.png")
 
 
 def print_analysis(analysis: Analysis) -> None:
@@ -364,14 +320,14 @@ def print_analysis(analysis: Analysis) -> None:
     from mlnav.report import tables
 
     for table in tables.for_screen(analysis):
-        print_table(table)
+        common.print_table(table)
     for text in analysis.assumptions:
         output.print(f"modelled flight time {text}", markup=False)
     for e in analysis.entrants:
         if e.out_of_work is not None:
-            output.print(f"[bold red]{e.name}[/]: {escaped(e.out_of_work)}", soft_wrap=True)
+            output.print(f"[bold red]{e.name}[/]: {escape(e.out_of_work)}", soft_wrap=True)
         for event in e.events:
-            output.print(f"[bold]{e.name}[/]: {escaped(event)}", soft_wrap=True)
+            output.print(f"[bold]{e.name}[/]: {escape(event)}", soft_wrap=True)
 
 
 def _print_same_states(contenders: dict[str, Any]) -> None:

@@ -21,18 +21,15 @@ app = typer.Typer(
 @options.with_options
 def show_command(
     *,
-    setup: Annotated[
-        Config, options.configuration("planner", "checker", "limits", "heuristic", "world")
-    ],
+    setup: Annotated[Config, options.configuration("planner checker limits heuristic world")],
     as_json: options.Json = False,
 ) -> None:
     """Print the whole configuration that these options make, as YAML.
 
     **Examples**
 
-    mlnav config show > mine.yaml
-
-    mlnav config show --config mine.yaml --heuristic sobel --set limits.tilt_max_deg=20
+    - mlnav config show > mine.yaml
+    - mlnav config show --config mine.yaml --heuristic sobel --set limits.tilt_max_deg=20
     """
     if as_json:
         emit(json.loads(setup.model_dump_json()))
@@ -46,6 +43,6 @@ def schema_command() -> None:
 
     **Examples**
 
-    mlnav config schema > mlnav.schema.json
+    - mlnav config schema > mlnav.schema.json
     """
     emit(json_schema())

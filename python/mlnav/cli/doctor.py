@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
+from typer import Option
 
 from mlnav import __version__
 from mlnav.cli import options
-from mlnav.cli.common import ENDED, OK, emit, escaped, output
+from mlnav.cli.common import ENDED, OK, emit, output
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pydantic", "rasterio", "typer", "pillow")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -27,7 +29,7 @@ Finding = tuple[str, bool, str]
 
 def doctor_command(
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of results to check.")
+        Path, Option("--out", "-o", metavar="DIR", help="Folder of results to check.")
     ] = Path("out"),
     as_json: options.Json = False,
 ) -> None:
@@ -37,9 +39,8 @@ def doctor_command(
 
     **Examples**
 
-    mlnav doctor
-
-    mlnav doctor --json
+    - mlnav doctor
+    - mlnav doctor --json
     """
     findings = [*_versions(), *_core_works(), _writable(out), *_terrains(), *_models()]
     notes = {
@@ -60,24 +61,29 @@ def doctor_command(
         for name, extra in extras.items():
             there = ", ".join(f"{p} {version}" for p, version in extra["installed"].items())
             missing = ", ".join(extra["missing"])
-            lack = f"{missing} missing: {escaped(extra['install'])}" if missing else ""
+            lack = f"{missing} missing: {escape(extra['install'])}" if missing else ""
             text = "; ".join(filter(None, (there, lack)))
             output.print(f"note  extra {name}: {text}", soft_wrap=True)
     raise typer.Exit(OK if well else ENDED)
 
 
+def _version(package: str) -> str | None:
+    """None where it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def _versions() -> list[Finding]:
-    versions = []
-    for package in _PACKAGES:
-        try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            return [("packages", False, f"{package} is not installed")]
+    versions = {package: _version(package) for package in _PACKAGES}
+    missing = [package for package, version in versions.items() if version is None]
+    installed = ", ".join(f"{package} {version}" for package, version in versions.items())
     python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     return [
         ("python", sys.version_info >= (3, 11), python),
         ("mlnav", True, f"{__version__} in {Path(__file__).parents[1]}"),
-        ("packages", True, ", ".join(versions)),
+        ("packages", not missing, f"{missing[0]} is not installed" if missing else installed),
     ]
 
 
@@ -92,10 +98,11 @@ def _extras() -> dict[str, dict[str, Any]]:
         extra = extras.setdefault(
             name, {"installed": {}, "missing": [], "install": f"pip install 'mlnav[{name}]'"}
         )
-        try:
-            extra["installed"][found["package"]] = importlib.metadata.version(found["package"])
-        except importlib.metadata.PackageNotFoundError:
+        version = _version(found["package"])
+        if version is None:
             extra["missing"].append(found["package"])
+        else:
+            extra["installed"][found["package"]] = version
     return dict(sorted(extras.items()))
 
 
@@ -159,8 +166,6 @@ def _models() -> list[Finding]:
         findings.insert(0, ("models", True, f"{'; '.join(good)}; checksums hold"))
     elif not findings:
         findings.append(("models", True, f"none in {folder}"))
-    try:
-        runtime = f"onnxruntime {importlib.metadata.version('onnxruntime')}"
-    except importlib.metadata.PackageNotFoundError:
-        runtime = "onnxruntime is not installed: heuristic network plans as the baseline does"
-    return [("inference", True, runtime), *findings]
+    version = _version("onnxruntime")
+    absent = "onnxruntime is not installed: heuristic network plans as the baseline does"
+    return [("inference", True, f"onnxruntime {version}" if version else absent), *findings]

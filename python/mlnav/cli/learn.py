@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
-from mlnav.cli import options
-from mlnav.cli.common import RefusedError, emit, errors, output, print_rows, progress_bar, say, show
+from mlnav.cli import common, options
+from mlnav.cli.common import RefusedError, emit, errors, numbers, output, progress_bar, say, show
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Train the learned heuristic."
 )
 
-DataOption = Annotated[
-    Path, typer.Option("--data", metavar="DIR", help="Data set of `learn data`.")
-]
+DataOption = Annotated[Path, Option("--data", metavar="DIR", help="Data set of `learn data`.")]
 
 
 def whole_numbers(option: str, text: str, count: int = 0) -> tuple[int, ...]:
@@ -27,14 +25,11 @@ def whole_numbers(option: str, text: str, count: int = 0) -> tuple[int, ...]:
     Raises:
         RefusedError: the text is something else.
     """
-    try:
-        numbers = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < 1 or (count and len(numbers) != count):
-        wanted = f"{count} whole numbers" if count else "a list of whole numbers"
+    wanted = f"{count} whole numbers" if count else "a list of whole numbers"
+    found = numbers(option, text, wanted, count)
+    if not found or any(n < 1 or n % 1 for n in found):
         raise RefusedError(f"{option}: {text!r} is not {wanted}")
-    return numbers
+    return tuple(map(int, found))
 
 
 def _need(extra: str, *modules: str) -> None:
@@ -50,14 +45,14 @@ def _need(extra: str, *modules: str) -> None:
 
 @app.command("data")
 def data_command(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
     terrains: Annotated[
-        str, typer.Option(metavar="N,N,N", help="For training, validation, test.")
+        str, Option(metavar="N,N,N", help="For training, validation, test.")
     ] = "1000,80,80",
-    windows: Annotated[int, typer.Option(min=1, help="Windows per terrain.")] = 8,
-    samples: Annotated[int, typer.Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data set.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    windows: Annotated[int, Option(min=1, help="Windows per terrain.")] = 8,
+    samples: Annotated[int, Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
+    seed: Annotated[int, Option(min=0, help="Seed of the data set.")] = 1,
+    workers: Annotated[int, Option(min=1, help="Processes.")] = 1,
     as_json: options.Json = False,
 ) -> None:
     """Make a data set: windows of synthetic terrain with ACE verdicts as labels.
@@ -68,9 +63,8 @@ def data_command(
 
     **Examples**
 
-    mlnav learn data --out data --workers 2
-
-    mlnav learn data --out tiny --terrains 20,5,5 --windows 4
+    - mlnav learn data --out data --workers 2
+    - mlnav learn data --out tiny --terrains 20,5,5 --windows 4
     """
     from mlnav.learn.data import PARTS, DataSpec, make_data
 
@@ -105,27 +99,24 @@ def _print_data(manifest: dict[str, Any]) -> None:
 @app.command("train")
 def train_command(
     data: DataOption,
-    checker: Annotated[str, typer.Option(help="Verdicts to learn: fixed_box, verified.")],
+    checker: Annotated[str, Option(help="Verdicts to learn: fixed_box, verified.")],
     run: Annotated[
-        Path, typer.Option("--out", "-o", metavar="RUN", help="Folder of checkpoint and log.")
+        Path, Option("--out", "-o", metavar="RUN", help="Folder of checkpoint and log.")
     ],
-    widths: Annotated[
-        str, typer.Option(metavar="N,...", help="Channels of each level.")
-    ] = "16,24,32",
-    depth: Annotated[int, typer.Option(min=1, help="Residual blocks per level.")] = 1,
-    fold: Annotated[int, typer.Option(min=1, help="Map cells along a trunk cell.")] = 4,
-    unfold: Annotated[int, typer.Option(min=1, help="Risk cells along a trunk cell.")] = 2,
+    widths: Annotated[str, Option(metavar="N,...", help="Channels of each level.")] = "16,24,32",
+    depth: Annotated[int, Option(min=1, help="Residual blocks per level.")] = 1,
+    fold: Annotated[int, Option(min=1, help="Map cells along a trunk cell.")] = 4,
+    unfold: Annotated[int, Option(min=1, help="Risk cells along a trunk cell.")] = 2,
     separable: Annotated[
-        bool, typer.Option("--separable", help="Depthwise and pointwise convolutions.")
+        bool, Option("--separable", help="Depthwise and pointwise convolutions.")
     ] = False,
-    epochs: Annotated[int, typer.Option(min=1)] = 20,
-    batch: Annotated[int, typer.Option(min=1, help="Windows per step.")] = 16,
-    learning_rate: Annotated[float, typer.Option(min=1e-7, max=1.0)] = 4e-3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
-    threads: Annotated[int, typer.Option(min=1)] = 2,
+    epochs: Annotated[int, Option(min=1)] = 20,
+    batch: Annotated[int, Option(min=1, help="Windows per step.")] = 16,
+    learning_rate: Annotated[float, Option(min=1e-7, max=1.0)] = 4e-3,
+    seed: Annotated[int, Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
+    threads: Annotated[int, Option(min=1)] = 2,
     terrains: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of training terrains to use; default: all."),
+        int | None, Option(min=1, help="Number of training terrains to use; default: all.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -137,9 +128,8 @@ def train_command(
 
     **Examples**
 
-    mlnav learn train --data data --checker fixed_box --out runs/fixed-box
-
-    mlnav learn train --data data --checker verified --widths 24,32,48 --epochs 30 --out runs/v24
+    - mlnav learn train --data data --checker fixed_box --out runs/fixed-box
+    - mlnav learn train --data data --checker verified --widths 24,32,48 --epochs 30 --out runs/v24
     """
     _need("train", "torch", "safetensors")
     from mlnav.learn.data import read_part
@@ -152,14 +142,29 @@ def train_command(
     training, validation = read_part(data, "train", terrains), read_part(data, "validation")
     last: dict[str, Any] = {}
     with progress_bar("epochs", epochs) as update:
-        show = _training_progress(update, last)
+
+        def show_progress(record: dict[str, Any]) -> None:
+            """Update the bar within epochs, print a line after each."""
+            nonlocal last
+            if "step" in record:
+                done = record["epoch"] + record["step"] / record["steps"]
+                update(done, f"epoch {record['epoch'] + 1}, loss {record['loss']:.4f}")
+                return
+            last = record
+            update(record["epoch"], "")
+            errors.print(
+                f"epoch {record['epoch']:3} of {record['epochs']}:"
+                f" loss {record['train_loss']:.4f}, validation {record['validation_loss']:.4f},"
+                f" AUC {record['validation_auc']:.4f}, ECE {record['calibration_error']:.4f},"
+                f" {record['seconds']:.0f} s"
+            )
+
         try:
-            train(spec, training, validation, run, progress=show, threads=threads)
+            train(spec, training, validation, run, progress=show_progress, threads=threads)
         except KeyboardInterrupt:
-            begun = (run / CHECKPOINT).exists()
             say(
                 f"{run} holds the last whole epoch; the same command goes on from there"
-                if begun
+                if (run / CHECKPOINT).exists()
                 else f"{run}: not one epoch was complete; the same command begins again"
             )
             raise
@@ -169,36 +174,13 @@ def train_command(
         output.print(f"{run}: all {epochs} epochs were done before", soft_wrap=True)
 
 
-def _training_progress(
-    update: Callable[[float, str], None], last: dict[str, Any]
-) -> Callable[[dict[str, Any]], None]:
-    """Update the bar within epochs, print a line after each; `last` gets the latest record."""
-
-    def show(record: dict[str, Any]) -> None:
-        if "step" in record:
-            done = record["epoch"] + record["step"] / record["steps"]
-            update(done, f"epoch {record['epoch'] + 1}, loss {record['loss']:.4f}")
-            return
-        last.clear()
-        last.update(record)
-        update(record["epoch"], "")
-        errors.print(
-            f"epoch {record['epoch']:3} of {record['epochs']}:"
-            f" loss {record['train_loss']:.4f}, validation {record['validation_loss']:.4f},"
-            f" AUC {record['validation_auc']:.4f}, ECE {record['calibration_error']:.4f},"
-            f" {record['seconds']:.0f} s"
-        )
-
-    return show
-
-
 @app.command("export")
 def export_command(
-    run: Annotated[Path, typer.Option(metavar="RUN", help="Folder of `learn train`.")],
+    run: Annotated[Path, Option(metavar="RUN", help="Folder of `learn train`.")],
     data: DataOption,
-    name: Annotated[str, typer.Option(help="Name of the model and its folder.")],
+    name: Annotated[str, Option(help="Name of the model and its folder.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Parent of the model's folder.")
+        Path, Option("--out", "-o", metavar="DIR", help="Parent of the model's folder.")
     ] = Path("models"),
     as_json: options.Json = False,
     force: options.Force = False,
@@ -211,7 +193,7 @@ def export_command(
 
     **Examples**
 
-    mlnav learn export --run runs/fixed-box --data data --name ace-fixed-box
+    - mlnav learn export --run runs/fixed-box --data data --name ace-fixed-box
     """
     _need("train", "torch", "safetensors", "onnx", "onnxruntime")
     from mlnav.learn.export import export
@@ -225,16 +207,13 @@ def export_command(
 
 @app.command("evaluate")
 def evaluate_command(
-    model: Annotated[str, typer.Option(metavar="NAME|DIR", help="A shipped model, or a folder.")],
+    model: Annotated[str, Option(metavar="NAME|DIR", help="A shipped model, or a folder.")],
     data: DataOption,
-    part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
+    part: Annotated[str, Option(help="train, validation or test.")] = "test",
     terrains: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of terrains to use; default: all."),
+        int | None, Option(min=1, help="Number of terrains to use; default: all.")
     ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Reliability curve, PNG.")
-    ] = None,
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Reliability curve, PNG.")] = None,
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -245,9 +224,8 @@ def evaluate_command(
 
     **Examples**
 
-    mlnav learn evaluate --model ace-fixed-box --data data
-
-    mlnav learn evaluate --model models/mine --data data --figure reliability.png --json
+    - mlnav learn evaluate --model ace-fixed-box --data data
+    - mlnav learn evaluate --model models/mine --data data --figure reliability.png --json
     """
     _need("onnx", "onnxruntime")
     from mlnav.learn.evaluation import evaluate_model
@@ -277,17 +255,12 @@ def _print_evaluation(report: dict[str, Any]) -> None:
 
     def row(ground: str, r: dict[str, Any]) -> list[str]:
         auc = "-" if r["auc"] is None else f"{r['auc']:.4f}"
-        return [
-            ground,
-            f"{r['windows']}",
-            f"{r['rejected']:.1%}",
-            auc,
-            f"{r['calibration_error']:.4f}",
-        ]
+        ece = f"{r['calibration_error']:.4f}"
+        return [ground, f"{r['windows']}", f"{r['rejected']:.1%}", auc, ece]
 
     rows = [row("all", report | report["data"])]
     rows += [row(ground, r) for ground, r in report["by_ground"].items()]
-    print_rows(("ground",), ("windows", "rejected", "AUC", "ECE"), rows)
+    common.print_rows(("ground",), ("windows", "rejected", "AUC", "ECE"), rows)
     output.print(f"Sobel's AUC {report['sobel_auc']:.4f}")
     reliability = ((f"{m:.3f}", f"{s:.3f}", f"{n:.1%}") for m, s, n in report["reliability"])
-    print_rows((), ("risk", "rejected", "of poses"), reliability)
+    common.print_rows((), ("risk", "rejected", "of poses"), reliability)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from mlnav import __version__
 from mlnav.cli import (
@@ -43,19 +44,17 @@ def _version(asked: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Version, and stop.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Version, and stop.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of faults.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show tracebacks of faults.")] = False,
 ) -> None:
     """Rover navigation: plan, drive and measure on rough ground.
 
     **Examples**
 
-    mlnav traverse --terrain demo --out out/demo
-
-    mlnav traverse --terrain map.tif --start=-10,-8 --goal=11,9 --heuristic sobel --gif
-
-    mlnav plan --terrain 15/.10 --seed 3 --out out/plan
+    - mlnav traverse --terrain demo --out out/demo
+    - mlnav traverse --terrain map.tif --start=-10,-8 --goal=11,9 --heuristic sobel --gif
+    - mlnav plan --terrain 15/.10 --seed 3 --out out/plan
     """
 
 

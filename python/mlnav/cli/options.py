@@ -1,94 +1,51 @@
 """Options that several commands have, and arguments that are made from several options."""
 
-from __future__ import annotations
-
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
+from mlnav.cli.common import numbers
 from mlnav.config import Config, load_config
 
 if TYPE_CHECKING:
     from mlnav.terrain import Reading as TerrainReading
 
+Point = tuple[float, float]
+
 Terrain = Annotated[
     str,
-    typer.Option(
+    Option(
         "--terrain",
         "-t",
         metavar="FILE|RECIPE|CLASS",
         help="GeoTIFF, recipe (YAML file or shipped name), or class of slope/CFA such as 10/.07.",
     ),
 ]
-Band = Annotated[
-    int, typer.Option("--band", min=1, metavar="N", help="Band of the heights in a GeoTIFF.")
-]
-Nodata = Annotated[
-    list[float] | None,
-    typer.Option(
-        "--nodata", metavar="VALUE", help="A further value for unknown in a GeoTIFF; repeat."
-    ),
-]
-VerticalUnit = Annotated[
-    str | None,
-    typer.Option(
-        "--vertical-unit",
-        metavar="UNIT",
-        help="Unit of the heights, overriding that of the GeoTIFF: m, ft, us-ft, km, ...",
-    ),
-]
 AllowCoarse = Annotated[
-    bool,
-    typer.Option("--allow-coarse", help="Accept cells coarser than 0.2 m, which hide rocks."),
+    bool, Option("--allow-coarse", help="Accept cells coarser than 0.2 m, which hide rocks.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of recipe and run.")]
-RunSeed = Annotated[int, typer.Option("--seed", min=0, help="Seed of terrains, pairs and noise.")]
-Start = Annotated[str | None, typer.Option("--start", metavar="X,Y", help="Start in metres.")]
-Goal = Annotated[str | None, typer.Option("--goal", metavar="X,Y", help="Goal in metres.")]
-Heading = Annotated[
-    float | None,
-    typer.Option("--heading-deg", help="Heading at the start; towards the goal by default."),
-]
-Gif = Annotated[bool, typer.Option("--gif", help="Animate the run: traverse.gif.")]
+Seed = Annotated[int, Option(min=0, help="Seed of recipe and run.")]
+RunSeed = Annotated[int, Option(min=0, help="Seed of terrains, pairs and noise.")]
+Gif = Annotated[bool, Option("--gif", help="Animate the run: traverse.gif.")]
 Rerun = Annotated[
+    Path | None, Option(metavar="FILE", help="Record the run for Rerun, an .rrd file.")
+]
+Out = Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the results.")]
+NamedOut = Annotated[
     Path | None,
-    typer.Option("--rerun", metavar="FILE", help="Record the run for Rerun, an .rrd file."),
+    Option("--out", "-o", metavar="DIR", help="Folder of the results; default: see above."),
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the results.")]
 Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Worker processes; 0: none, run in this one.")
+    int, Option("--workers", "-w", min=0, help="Worker processes; 0: none, run in this one.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace earlier results.")]
-
-CONFIGURATION = {
-    "planner": Annotated[str | None, typer.Option("--planner", help="enav")],
-    "checker": Annotated[
-        str | None, typer.Option("--checker", help="verified, fixed_box, probabilistic, settle")
-    ],
-    "limits": Annotated[str | None, typer.Option("--limits", help="flight_like, enav_like")],
-    "heuristic": Annotated[
-        str | None, typer.Option("--heuristic", help="none, failures, sobel, network, oracle")
-    ],
-    "world": Annotated[str | None, typer.Option("--world", help="kinematic, bullet")],
-    "sensor": Annotated[str | None, typer.Option("--sensor", help="truth, stereo")],
-    "allow_coarse": AllowCoarse,
-    "config": Annotated[
-        Path | None, typer.Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")
-    ],
-    "settings": Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="One value, as planner.commit_length_m=0.5."
-        ),
-    ],
-}
-"""Options of the configuration by the name of their argument."""
+Json = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
+Force = Annotated[bool, Option("--force", "-f", help="Replace earlier results.")]
 
 
 @dataclass(frozen=True)
@@ -96,12 +53,18 @@ class MadeFrom:
     """Marks an argument of a command that is made from options; see `with_options`.
 
     Attributes:
-        options: parameters of the options, which the command has in place of the argument.
-        make: called with their values; the argument.
+        make: called with the values of the options, which are its keyword arguments.
+        names: of the options that the command has; all by default.
     """
 
-    options: Sequence[inspect.Parameter]
     make: Callable[..., Any]
+    names: Sequence[str] = ()
+
+    @property
+    def options(self) -> list[inspect.Parameter]:
+        """Parameters that the command has in place of the argument."""
+        parameters = inspect.signature(self.make).parameters
+        return [parameters[name] for name in self.names or parameters]
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -109,13 +72,12 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     made: dict[str, MadeFrom] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        metadata = getattr(parameter.annotation, "__metadata__", ())
-        mark = next((m for m in metadata if isinstance(m, MadeFrom)), None)
-        if mark is None:
-            parameters.append(parameter)
+        marks = getattr(parameter.annotation, "__metadata__", ())
+        if marks and isinstance(marks[0], MadeFrom):
+            made[parameter.name] = marks[0]
+            parameters += marks[0].options
         else:
-            parameters += mark.options
-            made[parameter.name] = mark
+            parameters.append(parameter)
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
@@ -128,29 +90,35 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
-
-
-def configuration(*names: str) -> MadeFrom:
-    """A configuration from options of these parts (or `allow_coarse`), --config and --set."""
-    options = [
-        _option(name, CONFIGURATION[name], False if name == "allow_coarse" else None)
-        for name in (*names, "config", "settings")
-    ]
-    return MadeFrom(options, assemble)
-
-
-def assemble(
-    config: Path | None = None,
-    settings: Sequence[str] | None = None,
-    allow_coarse: bool = False,
-    **parts: str | None,
+def _configuration(
+    *,
+    planner: Annotated[str | None, Option(help="enav")] = None,
+    checker: Annotated[
+        str | None, Option(help="verified, fixed_box, probabilistic, settle")
+    ] = None,
+    limits: Annotated[str | None, Option(help="flight_like, enav_like")] = None,
+    heuristic: Annotated[str | None, Option(help="none, failures, sobel, network, oracle")] = None,
+    world: Annotated[str | None, Option(help="kinematic, bullet")] = None,
+    sensor: Annotated[str | None, Option(help="truth, stereo")] = None,
+    allow_coarse: AllowCoarse = False,
+    config: Annotated[
+        Path | None, Option("--config", "-c", metavar="FILE", help="Configuration, YAML.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", metavar="KEY=VALUE", help="One value, as planner.commit_length_m=0.5."),
+    ] = None,
 ) -> Config:
     """The configuration: file, then options, then single settings; later ones win."""
     base = load_config(config) if config is not None else Config()
-    return base.replaced([*allowing_coarse(allow_coarse), *(settings or ())], **parts)
+    parts = {"planner": planner, "checker": checker, "limits": limits, "heuristic": heuristic}
+    changes = [*allowing_coarse(allow_coarse), *(settings or ())]
+    return base.replaced(changes, **parts, world=world, sensor=sensor)
+
+
+def configuration(names: str) -> MadeFrom:
+    """A configuration from options of these parts (or `allow_coarse`), --config and --set."""
+    return MadeFrom(_configuration, (*names.split(), "config", "settings"))
 
 
 def allowing_coarse(allow: bool, path: str = "") -> list[str]:
@@ -159,22 +127,46 @@ def allowing_coarse(allow: bool, path: str = "") -> list[str]:
 
 
 def _reading(
-    band: int, nodata: Sequence[float] | None, vertical_unit: str | None
-) -> TerrainReading:
+    *,
+    band: Annotated[int, Option(min=1, metavar="N", help="Band of the heights in a GeoTIFF.")] = 1,
+    nodata: Annotated[
+        list[float] | None,
+        Option(metavar="VALUE", help="A further value for unknown in a GeoTIFF; repeat."),
+    ] = None,
+    vertical_unit: Annotated[
+        str | None,
+        Option(
+            metavar="UNIT",
+            help="Unit of the heights, overriding that of the GeoTIFF: m, ft, us-ft, km, ...",
+        ),
+    ] = None,
+) -> "TerrainReading":
     from mlnav.terrain import Reading
 
     return Reading(band, tuple(nodata or ()), vertical_unit)
 
 
-Reading = Annotated[
-    "TerrainReading",
-    MadeFrom(
-        [
-            _option("band", Band, 1),
-            _option("nodata", Nodata),
-            _option("vertical_unit", VerticalUnit),
-        ],
-        _reading,
-    ),
-]
+Reading = Annotated["TerrainReading", MadeFrom(_reading)]
 """How GeoTIFFs are read: --band, --nodata and --vertical-unit."""
+
+
+def _ends(
+    *,
+    start: Annotated[str | None, Option(metavar="X,Y", help="Start in metres.")] = None,
+    goal: Annotated[str | None, Option(metavar="X,Y", help="Goal in metres.")] = None,
+    heading_deg: Annotated[
+        float | None, Option(help="Heading at the start; towards the goal by default.")
+    ] = None,
+) -> tuple[Point | None, Point | None, float | None]:
+    def point(option: str, text: str | None) -> Point | None:
+        if text is None:
+            return None
+        x, y = numbers(option, text, "X,Y in metres", 2)
+        return x, y
+
+    heading_rad = None if heading_deg is None else math.radians(heading_deg)
+    return point("--start", start), point("--goal", goal), heading_rad
+
+
+Ends = Annotated[tuple[Point | None, Point | None, float | None], MadeFrom(_ends)]
+"""Start and goal [m] and heading at the start [rad], each where it is given."""

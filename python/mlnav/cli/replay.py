@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlnav.cli import options
 from mlnav.cli.common import ENDED, OK, RefusedError, claim, output, say, show
 
 if TYPE_CHECKING:
     from mlnav.campaign.replay import Record, Replay
-    from mlnav.trials.scenarios import Scenario
 
 PRINTED_DIFFERENCES = 12
 """replay.json has all of them."""
@@ -23,44 +23,37 @@ PRINTED_DIFFERENCES = 12
 def replay_command(
     trial: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="TRIAL",
             help="Replay file; key of a trial or the first digits; or TERRAIN,NUMBER,CONTENDER.",
         ),
     ],
     campaign: Annotated[
-        Path | None, typer.Option("--campaign", "-C", metavar="DIR", help="Campaign of the trial.")
+        Path | None, Option("--campaign", "-C", metavar="DIR", help="Campaign of the trial.")
     ] = None,
     cycles: Annotated[
         list[int] | None,
-        typer.Option("--cycle", min=0, metavar="K", help="Draw this cycle as it was planned."),
+        Option("--cycle", min=0, metavar="K", help="Draw this cycle as it was planned."),
     ] = None,
     gif: options.Gif = False,
-    picture: Annotated[bool, typer.Option(help="Draw traverse.png.")] = True,
+    picture: Annotated[bool, Option(help="Draw traverse.png.")] = True,
     rerun: options.Rerun = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder of the results; default: out/replay/KEY."
-        ),
-    ] = None,
+    out: options.NamedOut = None,
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """Run a trial of a campaign again, and compare it with its record, bit for bit.
 
-    Everything is compared but wall times. DIR gets replay.json, traverse.png and, on request,
-    cycle-K.png and cycle-K.json (candidates by verdict and costs of a cycle) and traverse.gif. The
-    trial runs in this process, as under a debugger: one that crashed its worker may crash it too.
-    Exit code 1 if anything differs.
+    Everything is compared but wall times. DIR, out/replay/KEY by default, gets replay.json,
+    traverse.png and, on request, cycle-K.png and cycle-K.json (candidates by verdict and costs of a
+    cycle) and traverse.gif. The trial runs in this process, as under a debugger: one that crashed
+    its worker may crash it too. Exit code 1 if anything differs.
 
     **Examples**
 
-    mlnav replay 3f9c --campaign out/campaign/smoke --cycle 7
-
-    mlnav replay 15/.10,4,network --campaign out/campaign/heuristics --gif
-
-    mlnav replay out/campaign/smoke/replays/3f9c21d07be4a655.json
+    - mlnav replay 3f9c --campaign out/campaign/smoke --cycle 7
+    - mlnav replay 15/.10,4,network --campaign out/campaign/heuristics --gif
+    - mlnav replay out/campaign/smoke/replays/3f9c21d07be4a655.json
     """
     from mlnav.campaign import replay as module
     from mlnav.io import write_json
@@ -73,16 +66,20 @@ def replay_command(
     known = len(record.cycles)
     if known and wanted and wanted[-1] >= known:
         raise RefusedError(f"--cycle {wanted[-1]}: the run has {known} cycles, from 0")
-    claim(folder, names, force, *([(rerun.parent, [rerun.name])] if rerun is not None else []))
+    claim(folder, names, force, rerun)
     drawn: list[int] = []
     with contextlib.ExitStack() as open_files:
         observers: list[Callable[..., None]] = []
-        if wanted or rerun is not None:
-            scenario = record.trial.scenario()
-            if wanted:
-                observers.append(_drawer(scenario, record, wanted, folder, drawn))
-            if rerun is not None:
-                observers.append(open_files.enter_context(_recording(rerun, scenario, record)))
+        if wanted:
+            observers.append(_drawer(record, wanted, folder, drawn))
+        if rerun is not None:
+            from mlnav.sim import start_pose
+            from mlnav.viz.recording import Recording
+
+            scenario, config = record.trial.scenario(), record.trial.config
+            pose = start_pose(scenario.terrain, scenario.start, scenario.goal, None)
+            recording = Recording(rerun, scenario.terrain, config, pose, scenario.goal)
+            observers.append(open_files.enter_context(recording))
         done = module.replay(record, observers)
     _draw(done, folder, picture, gif)
     report = _report(done, folder)
@@ -96,31 +93,25 @@ def replay_command(
 
 
 def _drawer(
-    scenario: Scenario, record: Record, wanted: Sequence[int], folder: Path, drawn: list[int]
+    record: Record, wanted: Sequence[int], folder: Path, drawn: list[int]
 ) -> Callable[..., None]:
     from mlnav import viz
     from mlnav.io import write_json
 
+    scenario = record.trial.scenario()
+
     def draw(cycle_record: Any, navigator: Any, cycle: Any) -> None:
         number = cycle_record.cycle
         if number in wanted:
+            pose, config = cycle_record.estimated_pose, record.trial.config
             figure = viz.plan_figure(
-                scenario.terrain, navigator, cycle, cycle_record.estimated_pose, scenario.goal,
-                record.trial.config,
-            )  # fmt: skip
+                scenario.terrain, navigator, cycle, pose, scenario.goal, config
+            )
             viz.save_figure(figure, folder / f"cycle-{number}.png")
             write_json(folder / f"cycle-{number}.json", cycle_record.as_dict())
             drawn.append(number)
 
     return draw
-
-
-def _recording(path: Path, scenario: Scenario, record: Record) -> Any:
-    from mlnav.sim import start_pose
-    from mlnav.viz.recording import Recording
-
-    pose = start_pose(scenario.terrain, scenario.start, scenario.goal, None)
-    return Recording(path, scenario.terrain, record.trial.config, pose, scenario.goal)
 
 
 def _draw(done: Replay, folder: Path, picture: bool, gif: bool) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlnav.cli import options
 from mlnav.cli.common import RefusedError, claim, file_name, output, print_fields, say, show
@@ -15,7 +16,7 @@ app = typer.Typer(
 )
 
 Spec = Annotated[
-    str, typer.Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of the other commands.")
+    str, Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of the other commands.")
 ]
 
 
@@ -24,7 +25,7 @@ Spec = Annotated[
 def make_command(
     *,
     spec: Spec,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.tif", help="GeoTIFF to write.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE.tif", help="GeoTIFF to write.")],
     seed: options.Seed = 0,
     reading: options.Reading,
     force: options.Force = False,
@@ -33,9 +34,8 @@ def make_command(
 
     **Examples**
 
-    mlnav terrain make demo --seed 3 --out demo.tif
-
-    mlnav terrain make 15/.10 --out hard.tif
+    - mlnav terrain make demo --seed 3 --out demo.tif
+    - mlnav terrain make 15/.10 --out hard.tif
     """
     from mlnav.terrain import load, write_geotiff
 
@@ -50,19 +50,14 @@ def make_command(
 @app.command("info")
 @options.with_options
 def info_command(
-    *,
-    spec: Spec,
-    seed: options.Seed = 0,
-    reading: options.Reading,
-    as_json: options.Json = False,
+    *, spec: Spec, seed: options.Seed = 0, reading: options.Reading, as_json: options.Json = False
 ) -> None:
     """Describe a terrain: size, heights, slope and roughness at rover scale.
 
     **Examples**
 
-    mlnav terrain info demo
-
-    mlnav terrain info map.tif --json
+    - mlnav terrain info demo
+    - mlnav terrain info map.tif --json
     """
     from mlnav.terrain import load
     from mlnav.viz.terrain import terrain_statistics
@@ -80,7 +75,7 @@ def show_command(
     reading: options.Reading,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE.png", help="Default: out/terrain/NAME.png."),
+        Option("--out", "-o", metavar="FILE.png", help="Default: out/terrain/NAME.png."),
     ] = None,
     force: options.Force = False,
 ) -> None:
@@ -88,9 +83,8 @@ def show_command(
 
     **Examples**
 
-    mlnav terrain show demo --out demo.png
-
-    mlnav terrain show map.tif --nodata=-9999 --vertical-unit ft
+    - mlnav terrain show demo --out demo.png
+    - mlnav terrain show map.tif --nodata=-9999 --vertical-unit ft
     """
     from mlnav import viz
     from mlnav.nav.cells import MAX_CELL_M, fine_enough

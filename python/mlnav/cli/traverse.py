@@ -9,35 +9,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
-from mlnav.cli import options
-from mlnav.cli.common import (
-    ENDED,
-    INTERRUPTED,
-    OK,
-    RefusedError,
-    claim,
-    driven_terrain,
-    point,
-    print_fields,
-    progress_bar,
-    say,
-    show,
-)
+from mlnav.cli import common, options
+from mlnav.cli.common import RefusedError, duration, progress_bar, say
 from mlnav.config import Config
 
-STILLS = ("still-start.png", "still-tilt.png", "still-end.png", "still-overview.png")
 FILES = (
-    "traverse.png",
-    "unsafe.png",
-    "traverse.gif",
-    "traverse.mp4",
-    "view.png",
-    *STILLS,
-    "cycles.jsonl",
-    "summary.json",
+    "traverse.png", "unsafe.png", "traverse.gif", "traverse.mp4", "view.png", "still-start.png",
+    "still-tilt.png", "still-end.png", "still-overview.png", "cycles.jsonl", "summary.json",
     "config.yaml",
-)
+)  # fmt: skip
 
 
 @options.with_options
@@ -45,30 +27,25 @@ def traverse_command(
     *,
     terrain: options.Terrain = "demo",
     reading: options.Reading,
-    start: options.Start = None,
-    goal: options.Goal = None,
-    heading_deg: options.Heading = None,
+    ends: options.Ends,
     setup: Annotated[
-        Config,
-        options.configuration(
-            "planner", "checker", "limits", "heuristic", "world", "sensor", "allow_coarse"
-        ),
+        Config, options.configuration("planner checker limits heuristic world sensor allow_coarse")
     ],
     seed: options.Seed = 0,
-    budget: Annotated[int | None, typer.Option(min=1, help="ACE evaluations per cycle.")] = None,
+    budget: Annotated[int | None, Option(min=1, help="ACE evaluations per cycle.")] = None,
     out: options.Out = Path("out/traverse"),
     gif: options.Gif = False,
-    picture: Annotated[bool, typer.Option(help="Draw traverse.png, and unsafe.png.")] = True,
+    picture: Annotated[bool, Option(help="Draw traverse.png, and unsafe.png.")] = True,
     video: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--video",
             help="Film the run in 3D: traverse.mp4, stills, and view.png from the rover's mast.",
         ),
     ] = False,
     film_every: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="N",
             min=1,
             help="Film every N-th frame, each shown N times as long; a frame is 8 cm of driving.",
@@ -88,13 +65,10 @@ def traverse_command(
 
     **Examples**
 
-    mlnav traverse --terrain demo --seed 1 --out out/demo
-
-    mlnav traverse -t 10/.07 --heuristic sobel --seed 4 --json
-
-    mlnav traverse -t map.tif --start=-10,-8 --goal=11,9 --set traverse.max_cycles=80
-
-    mlnav traverse -t 15/.10 --world bullet --video --rerun out/run.rrd
+    - mlnav traverse --terrain demo --seed 1 --out out/demo
+    - mlnav traverse -t 10/.07 --heuristic sobel --seed 4 --json
+    - mlnav traverse -t map.tif --start=-10,-8 --goal=11,9 --set traverse.max_cycles=80
+    - mlnav traverse -t 15/.10 --world bullet --video --rerun out/run.rrd
     """
     from mlnav import sim
     from mlnav.io import JsonlWriter, write_json, write_text
@@ -103,26 +77,24 @@ def traverse_command(
     if budget is not None:
         setup = setup.replaced([f"traverse.ace_budget={budget}"])
     _check_extras(video, rerun)
-    ground = driven_terrain(terrain, seed, reading, setup)
-    start_at, goal_at = point("--start", start), point("--goal", goal)
-    endpoints = "given" if start_at or goal_at else "terrain"
+    ground = common.driven_terrain(terrain, seed, reading, setup)
+    start, goal, heading_rad = ends
+    endpoints = "given" if start or goal else "terrain"
     if endpoints == "terrain" and (ground.start_m is None or ground.goal_m is None):
-        start_at, goal_at = sim.default_endpoints(ground, setup)
+        start, goal = sim.default_endpoints(ground, setup)
         endpoints = "default"
         say(
             f"{ground.name} names no start and goal: driving from"
-            f" ({start_at[0]:g}, {start_at[1]:g}) to ({goal_at[0]:g}, {goal_at[1]:g})"
+            f" ({start[0]:g}, {start[1]:g}) to ({goal[0]:g}, {goal[1]:g})"
         )
-    start_at = start_at or ground.start_m
-    goal_point = sim.checked_point("goal", goal_at or ground.goal_m, ground)
-    heading = None if heading_deg is None else math.radians(heading_deg)
-    pose = sim.start_pose(ground, start_at, goal_point, heading)
-    distance = math.dist(pose[:2], goal_point)
+    goal = sim.checked_point("goal", goal or ground.goal_m, ground)
+    pose = sim.start_pose(ground, start, goal, heading_rad)
+    distance = math.dist(pose[:2], goal)
     require_model(setup)
     # What may fail comes before the output folder is claimed.
     navigator = sim.SimulatedNavigator(ground, setup, seed)
     driven_world = sim.make_world(ground, setup)
-    claim(out, FILES, force, *([(rerun.parent, [rerun.name])] if rerun is not None else []))
+    common.claim(out, FILES, force, rerun)
     write_text(out / "config.yaml", setup.to_yaml())
 
     with contextlib.ExitStack() as open_files:
@@ -134,7 +106,7 @@ def traverse_command(
             nonlocal written
             records.write(record.as_dict())
             written += 1
-            left = math.dist(record.end[:2], goal_point)
+            left = math.dist(record.end[:2], goal)
             update(distance - left, f"cycle {record.cycle + 1}, {left:.0f} m to go")
 
         observers: list[Callable[..., None]] = [observe]
@@ -147,19 +119,12 @@ def traverse_command(
         if rerun is not None:
             from mlnav.viz.recording import Recording
 
-            recording = Recording(rerun, ground, setup, pose, goal_point)
+            recording = Recording(rerun, ground, setup, pose, goal)
             observers.append(open_files.enter_context(recording))
         result = sim.traverse(
-            ground,
-            setup,
-            start_at,
-            goal_point,
-            seed,
-            heading_rad=heading,
-            observers=observers,
-            navigator=navigator,
-            world=driven_world,
-        )
+            ground, setup, start, goal, seed, heading_rad=heading_rad, observers=observers,
+            navigator=navigator, world=driven_world,
+        )  # fmt: skip
         for record in result.cycles[written:]:  # an interrupt may skip the last observer call
             records.write(record.as_dict())
         if recording is not None:
@@ -171,7 +136,7 @@ def traverse_command(
         say(f"interrupted after {len(result.cycles)} cycles; records are in {out}")
     else:
         _draw(ground, result, setup, out, picture, gif)
-    show(summary, as_json, _print_summary)
+    common.show(summary, as_json, _print_summary)
     for event in summary["events"]["distinct"]:
         say(event)
     idle = sim.out_of_work(summary["risk_asked"], summary["risk_missing"])
@@ -180,8 +145,8 @@ def traverse_command(
     if busiest is not None and result.outcome != "interrupted":
         _film(ground, result, setup, out, busiest, film_every)
     if result.outcome == "interrupted":
-        raise typer.Exit(INTERRUPTED)
-    raise typer.Exit(OK if result.success else ENDED)
+        raise typer.Exit(common.INTERRUPTED)
+    raise typer.Exit(common.OK if result.success else common.ENDED)
 
 
 def _draw(ground: Any, result: Any, setup: Any, out: Path, picture: bool, gif: bool) -> None:
@@ -203,27 +168,25 @@ def _check_extras(video: bool, rerun: Path | None) -> None:
         raise RefusedError(f"--rerun: {rerun} does not end in .rrd")
     wanted = [*(("pybullet", "av") if video else ()), *(("rerun",) if rerun is not None else ())]
     if wanted:
-        from mlnav.viz.film import needs
+        from mlnav.viz.scene import needs
 
         needs(*wanted)
 
 
 def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: int) -> None:
     from mlnav.io import whole_file
-    from mlnav.viz.film import MAX_FRAMES, Studio
+    from mlnav.viz.film import Studio
 
     with Studio(ground, result, setup) as studio:
-        count, seconds = studio.frame_count(MAX_FRAMES, every), studio.seconds_a_frame()
+        count, seconds = studio.frame_count(every), studio.seconds_a_frame()
         say(
-            f"filming {count} frames of {studio.frame_count(MAX_FRAMES)} at {seconds:.2g} s a"
-            f" frame: about {_duration(count * seconds)}, and the stills (--film-every {every})"
+            f"filming {count} frames of {studio.frame_count()} at {seconds:.2g} s a"
+            f" frame: about {duration(count * seconds)}, and the stills (--film-every {every})"
         )
         with progress_bar("film", float(count)) as update:
-            done = 0
 
             def on_frame(share: float) -> None:
-                nonlocal done
-                done += 1
+                done = 1 + round(share * (count - 1))
                 update(done, f"traverse.mp4, frame {done} of {count}")
 
             update(0.0, "stills")
@@ -232,10 +195,6 @@ def _film(ground: Any, result: Any, setup: Any, out: Path, busiest: Any, every: 
                 with whole_file(out / "view.png") as temporary:
                     studio.mast_view(busiest.cycle, busiest.failed).image.save(temporary)
             studio.save_film(out / "traverse.mp4", every=every, on_frame=on_frame)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
@@ -275,7 +234,7 @@ def _print_summary(summary: dict[str, Any]) -> None:
         f"; ms a cycle: {stages}" if stages else ""
     )
     fields["results"] = summary["out"]
-    print_fields(fields.items())
+    common.print_fields(fields.items())
 
 
 def _unsafe(summary: dict[str, Any]) -> str:

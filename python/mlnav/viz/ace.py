@@ -20,11 +20,8 @@ _WIDTH_IN = 8.6
 def ace_figure(terrain: Terrain, share: Any, rejects: dict[str, float], config: Config) -> Figure:
     """Map of the share of headings that pass, over shaded relief.
 
-    Args:
-        terrain: the ground.
-        share: (ny, nx) in [0, 1]; NaN at the border and on unknown ground.
-        rejects: share of evaluated poses rejected, by reason.
-        config: that gave the verdicts.
+    `share` is (ny, nx) in [0, 1], NaN at the border and on unknown ground; `rejects` the share of
+    evaluated poses rejected, by reason.
     """
     x_min, x_max, y_min, y_max = terrain.extent_m
     tall = float(np.clip((y_max - y_min) / (x_max - x_min), 0.4, 1.6))

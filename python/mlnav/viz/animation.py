@@ -56,19 +56,16 @@ def save_traverse_gif(
     draw_ending(axes, result, config)
     caption.set_text(f"{result.outcome.replace('_', ' ')}   ·   {result.driven_m:.1f} m driven")
     frames.append(_frame(figure))
-    save_gif(path, frames, FRAME_MS, LAST_FRAME_MS)
+    _save_gif(path, frames)
 
 
 def _frame(figure: Figure) -> Image.Image:
     canvas: Any = figure.canvas  # Agg, by new_figure
     canvas.draw()
-    rgba = np.asarray(canvas.buffer_rgba())
-    return Image.fromarray(rgba[..., :3].copy())
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
 
-def save_gif(
-    path: str | os.PathLike[str], frames: list[Image.Image], frame_ms: int, last_frame_ms: int
-) -> None:
+def _save_gif(path: str | os.PathLike[str], frames: list[Image.Image]) -> None:
     """Write frames as a GIF that repeats and holds its last frame."""
     # One palette for all frames, so that nothing flickers: the terrain's colours and the accents.
     ours = [to_rgb(c) for c in (style.CHOSEN, style.GOAL, style.START, style.BAD, style.INK)]
@@ -78,7 +75,7 @@ def save_gif(
     palette = Image.new("P", (1, 1))
     palette.putpalette(ground[: 3 * (256 - len(ours))] + accents)
     indexed = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in frames]
-    durations = [frame_ms] * (len(indexed) - 1) + [last_frame_ms]
+    durations = [FRAME_MS] * (len(indexed) - 1) + [LAST_FRAME_MS]
     rest: dict[str, Any] = {"save_all": True, "append_images": indexed[1:], "optimize": False}
     with whole_file(path) as temporary:
         indexed[0].save(temporary, duration=durations, loop=0, **rest)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from mlnav.config import Config, Stereo
+from mlnav.core import F64
 from mlnav.terrain import Terrain
 from mlnav.viz.playback import Posture
 
-F64 = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
 MAST_M: Vector = (0.80, -0.56, 1.98)
@@ -98,12 +98,9 @@ class Camera:
 
 
 def chase_eyes(terrain: Terrain, poses: ArrayLike, smooth_poses: float) -> F64:
-    """(n, 3) smoothly moving places behind and above a rover.
+    """(n, 3) smoothly moving places behind and above a rover, which terrain does not hide.
 
-    Args:
-        terrain: that must not block the view.
-        poses: (n, 3) x, y, heading of the rover, headings unwrapped.
-        smooth_poses: standard deviation of the smoothing, in poses.
+    Poses are (n, 3), headings unwrapped; `smooth_poses` is the smoothing's standard deviation.
     """
     track = np.asarray(poses, np.float64).reshape(-1, 3)
     heading = gaussian_filter1d(track[:, 2], smooth_poses, mode="nearest")
@@ -148,9 +145,7 @@ def overview_camera(terrain: Terrain, points: Any, size_px: tuple[int, int]) -> 
     distance = 4.0
     while True:
         camera = Camera.looking(middle + distance * away, middle, size_px, 45.0)
-        seen = camera.project(shown)
-        inside = (seen[:, :2] > 0.03 * np.array(size_px)) & (seen[:, :2] < 0.97 * np.array(size_px))
-        if inside.all():
+        if (np.abs(camera.project(shown)[:, :2] / size_px - 0.5) < 0.47).all():
             return camera
         distance *= 1.08
 
@@ -160,11 +155,7 @@ def mast_camera(
 ) -> Camera:
     """The rover's mast camera; its place and angles of view are those of configured stereo cameras.
 
-    Args:
-        config: of the run.
-        posture: of the rover.
-        width_px: of its pictures; their height follows from the angles of view.
-        azimuth_rad: of the mast, left positive.
+    The height of pictures follows from the angles of view. Azimuth is of the mast, left positive.
     """
     sensor = config.sensor
     place, width, height = MAST_M, MAST_WIDTH_DEG, MAST_HEIGHT_DEG

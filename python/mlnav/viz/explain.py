@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,18 +12,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
-from numpy.typing import NDArray
+from matplotlib.ticker import MultipleLocator
 
 from mlnav.config import Config
-from mlnav.core import WHEELS
+from mlnav.core import F64, WHEELS
 from mlnav.linkage import Linkage, linkage
-from mlnav.sim.explain import Explanation, WheelBox
+from mlnav.sim.explain import Explanation, WayExplanation, WheelBox
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.relief import draw_ground
 from mlnav.viz.rover import TYRE, corners, pan_corners, placed, tyre_corners
 
-F64 = NDArray[np.float64]
 Look = tuple[float, float]
 """Opacity and order."""
 Place = Callable[[float, float, float, float], Axes]
@@ -34,14 +34,11 @@ _REACH_M = 2.3
 _DECK_M = 0.42
 """Height of the body above the belly pan."""
 
-_BOUND, _BOUND_DARK = style.GOOD, "#0e8f82"
-_STATE = "#e8743b"
-_BODY = "#f4efe9"
-_STEEL = "#4b4441"
-_GROUND = "#b98a63"
-_EMPTY = "#f1ece8"
+_BOUND, _BOUND_DARK, _STATE, _EMPTY = style.GOOD, "#0e8f82", "#e8743b", "#f1ece8"
+_BODY, _STEEL, _GROUND = "#f4efe9", "#4b4441", "#b98a63"
 _FAR, _NEAR = (0.35, 1.0), (1.0, 4.0)
 """Looks of the far and of the near side of an elevation."""
+_DOT: dict[str, Any] = {"color": _STATE, "mec": "#ffffff", "mew": 0.9, "clip_on": False}
 
 
 def explain_figure(terrain: Terrain, explanation: Explanation, config: Config) -> Figure:
@@ -57,7 +54,6 @@ def explain_figure(terrain: Terrain, explanation: Explanation, config: Config) -
     drawing.draw_front(place(9.2, 7.05, *FRONT_IN))
 
     x, y, heading = explanation.pose
-    reasons = ", ".join(reason.replace("_", " ") for reason in explanation.reasons)
     steps = explanation.inner_steps
     lines = [
         f"({x:g}, {y:g}) m, heading {math.degrees(heading):g}°,"
@@ -65,9 +61,15 @@ def explain_figure(terrain: Terrain, explanation: Explanation, config: Config) -
         f" {steps} inner step{'s' * (steps != 1)}, {explanation.lookups} look-ups",
         _settled_line(explanation),
     ]
-    title = f"{terrain.name}: {'safe' if explanation.safe else f'rejected: {reasons}'}"
+    title = f"{terrain.name}: {verdict(explanation)}"
     style.headline(figure, title, lines, 0.55 / width_in, terrain.attribution)
     return figure
+
+
+def verdict(explained: Explanation | WayExplanation) -> str:
+    """Safe, or the reasons of the rejection."""
+    reasons = ", ".join(reason.replace("_", " ") for reason in explained.reasons)
+    return "safe" if explained.safe else f"rejected: {reasons}"
 
 
 def _settled_line(explanation: Explanation) -> str:
@@ -77,9 +79,6 @@ def _settled_line(explanation: Explanation) -> str:
     if faults:
         return f"at rest: unsafe ({faults})"
     return "at rest: safe" + ("" if explanation.safe else ", so this rejection is timid")
-
-
-# -------------------------------------------------------------------------------- map, elevations
 
 
 class PoseDrawing:
@@ -129,12 +128,13 @@ class PoseDrawing:
             style.polygon(axes, edge, _BOUND, alpha=0.25, zorder=8)
             style.polygon(axes, edge, edgecolor=_BOUND, lw=1.6, zorder=8)
         centres = placed(self.wheel_centres, pose).T
-        axes.plot(*centres, "o", ms=4.5, color=_STATE, mec="#ffffff", mew=0.9, zorder=10)
+        axes.plot(*centres, "o", ms=4.5, zorder=10, **_DOT)
         lowest = self._least_clearance()
         if lowest is not None:
             axes.plot(*lowest, "X", ms=8, color=style.GOAL, mec=style.INK, mew=0.9, zorder=11)
-            look = {"size": 7.5, "bold": False, "zorder": 12}
-            style.halo_text(axes, "least clearance", lowest, (7, 6), **look)
+            style.halo_text(
+                axes, "least clearance", lowest, (7, 6), size=7.5, bold=False, zorder=12
+            )
         style.scale_bar(axes)
         style.panel_title(axes, "Ground, wheels and pan", "contours every 0.1 m")
 
@@ -143,9 +143,9 @@ class PoseDrawing:
         if self.links is None:
             return None
         rear_left, front_left, front_right, _ = self.links.pan[0]
-        a, b = np.meshgrid(np.linspace(0.0, 1.0, 61), np.linspace(0.0, 1.0, 46))
+        along, aside = np.linspace(0.0, 1.0, 61)[:, None], np.linspace(0.0, 1.0, 46)[:, None, None]
         back, across = rear_left - front_left, front_right - front_left
-        points = (front_left + a[..., None] * back + b[..., None] * across).reshape(-1, 3)
+        points = (front_left + along * back + aside * across).reshape(-1, 3)
         there = placed(points[:, :2], self._explanation.pose)
         gap = points[:, 2] - self._terrain.height(*there.T)
         if not np.isfinite(gap).any():
@@ -171,7 +171,7 @@ class PoseDrawing:
             pan = self.links.pan[0][:, [0, 2]]
             style.polygon(axes, pan, _BODY, edgecolor=style.INK, lw=0.9, zorder=3.5)
         style.panel_title(axes, "From its right", "ground under the wheels' width")
-        _elevation_axes(axes, wide, self._middle_m, tall, "forward (m)", 2)
+        _elevation_axes(axes, wide, self._middle_m, tall, "forward (m)")
 
     def draw_front(self, axes: Axes) -> None:
         """From ahead, so that the rover's left is on the right."""
@@ -189,12 +189,11 @@ class PoseDrawing:
             self._draw_section(axes, across, (forward, left), tall, look)
             if self.links is not None:
                 for axle in self.links.axles[0, [wheel, wheel + 3], 1:]:
-                    edge: dict[str, Any] = {"edgecolor": style.INK, "lw": 0.8, "alpha": look[0]}
-                    edge |= {"joinstyle": "round", "zorder": look[1] + 1.0}
-                    style.polygon(axes, axle + tyre, TYRE, **edge)
+                    wheel_drawn = style.polygon(axes, axle + tyre, TYRE, edgecolor=style.INK)
+                    wheel_drawn.set(lw=0.8, alpha=look[0], joinstyle="round", zorder=look[1] + 1.0)
         self._draw_body(axes, 1, 3.5, 1.0)
         style.panel_title(axes, "From ahead", "ground at the front wheels")
-        _elevation_axes(axes, wide, self._middle_m, tall, "left (m)", 1)
+        _elevation_axes(axes, wide, self._middle_m, tall, "left (m)")
 
     def _draw_section(
         self, axes: Axes, along: F64, points: tuple[F64, F64], tall: float, look: Look
@@ -224,23 +223,17 @@ class PoseDrawing:
         alpha, z = look[0], look[1] + 1.0
         front, middle, rear = axles = links.axles[0, 3 * side : 3 * side + 3, ::2]
         pivots = rocker, bogie = links.rocker_pivots[0, side, ::2], links.bogie_pivots[0, side, ::2]
-        for points, colour in (
-            ((front, rocker, bogie), _STEEL),
-            ((middle, bogie, rear), "#7a6f6a"),
-        ):
-            bar: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round"}
-            x, up = np.array(points).T
-            axes.plot(x, up, color=colour, lw=4.0, alpha=alpha, zorder=z + 0.6, **bar)
-        for centre in axles:
-            for size, colour, edge, over in (
-                (1.0, TYRE, style.INK, 0.4),
-                (0.55, "#5b524e", "none", 0.5),
-            ):
-                wheel = Circle(centre, size * self._rover.wheel_radius_m, facecolor=colour)
-                wheel.set(edgecolor=edge, linewidth=0.8, alpha=alpha, zorder=z + over)
-                axes.add_patch(wheel)
-        dot: dict[str, Any] = {"ms": 5, "color": _STATE, "mec": style.INK, "mew": 0.7}
-        axes.plot(*np.array(pivots).T, "o", alpha=alpha, zorder=z + 0.8, **dot)
+        bars = ((front, rocker, bogie), _STEEL), ((middle, bogie, rear), "#7a6f6a")
+        for points, colour in bars:
+            (bar,) = axes.plot(*np.transpose(points), color=colour, alpha=alpha, zorder=z + 0.6)
+            bar.set(lw=4.0, solid_capstyle="round", solid_joinstyle="round")
+        circles = (1.0, TYRE, style.INK, z + 0.4), (0.55, "#5b524e", "none", z + 0.5)
+        for centre, (size, colour, edge, order) in itertools.product(axles, circles):
+            wheel = Circle(centre, size * self._rover.wheel_radius_m, facecolor=colour)
+            wheel.set(edgecolor=edge, linewidth=0.8, alpha=alpha, zorder=order)
+            axes.add_patch(wheel)
+        pins: dict[str, Any] = {"ms": 5, "color": _STATE, "mec": style.INK, "mew": 0.7}
+        axes.plot(*np.transpose(pivots), "o", alpha=alpha, zorder=z + 0.8, **pins)
 
 
 def _contours(axes: Axes, ground: Terrain) -> None:
@@ -255,22 +248,16 @@ def _contours(axes: Axes, ground: Terrain) -> None:
     axes.contour(ground.z, levels=levels, origin="lower", extent=ground.extent_m, **look)
 
 
-def _elevation_axes(
-    axes: Axes, wide: float, middle: float, tall: float, label: str, most: int
-) -> None:
+def _elevation_axes(axes: Axes, wide: float, middle: float, tall: float, label: str) -> None:
     """Equal scales about a height, ticks and labels in metres."""
     style.map_axes(axes, style.PAPER)
     axes.axis((-wide, wide, middle - 0.43 * tall, middle + 0.57 * tall))
     axes.grid(color=style.GRID, linewidth=0.5)
     axes.set_axisbelow(True)
-    axes.set_xticks(np.arange(-most, most + 1))
-    low, high = axes.get_ylim()
-    axes.set_yticks(np.arange(math.ceil(low * 2) / 2, high, 0.5))
+    axes.xaxis.set_major_locator(MultipleLocator(1.0))
+    axes.yaxis.set_major_locator(MultipleLocator(0.5))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:z.1f}")
     axes.set_xlabel(label, labelpad=2)
-
-
-# ----------------------------------------------------------------------------------------- bounds
 
 
 @dataclass(frozen=True)
@@ -293,14 +280,17 @@ class _Row:
         return self.least or self.span[0] >= 0.0
 
     @property
+    def bounded(self) -> bool:
+        return math.isfinite(self.low) or math.isfinite(self.high)
+
+    @property
     def broken(self) -> bool:
         return self.margin is not None and self.margin < 0.0
 
     @property
     def bound_text(self) -> str:
         digits = 2 if "m" in self.unit else 1
-        finite = math.isfinite(self.low) or math.isfinite(self.high)
-        if not finite or math.isnan(self.low) or math.isnan(self.high):
+        if not self.bounded or math.isnan(self.low) or math.isnan(self.high):
             return "no bound"
         if self.least:
             return f"at least {self.low:z.{digits}f}{self.unit}"
@@ -388,7 +378,7 @@ def _draw_row(axes: Axes, i: int, row: _Row) -> None:
             end = at(first if row.least or mark < 0.0 else last)
             bar(min(at(mark), end), max(at(mark), end), tall, style.BAD, 0.13, 2)
             line(at(mark), 0.22, style.BAD, 1.4, 4)
-    if math.isfinite(row.low) or math.isfinite(row.high):
+    if row.bounded:
         low, high = at(row.low), at(row.high)
         middle, half = 0.5 * (low + high), 0.5 * max(high - low, 0.006)
         colour, dark = (style.BAD, style.BAD) if row.broken else (_BOUND, _BOUND_DARK)
@@ -397,14 +387,10 @@ def _draw_row(axes: Axes, i: int, row: _Row) -> None:
         if row.one_sided:
             line(low if row.least else high, tall / 2, dark, 2, 4)
     if row.value is not None:
-        dot: dict[str, Any] = {"ms": 6, "mec": "#ffffff", "mew": 1.0, "clip_on": False}
-        axes.plot(at(row.value), i, "o", color=_STATE, zorder=5, **dot)
+        axes.plot(at(row.value), i, "o", ms=6, zorder=5, **_DOT)
     axes.text(1.05, i - 0.02, row.bound_text, va="bottom", fontsize=8.5, color=style.INK)
     colour = style.BAD if row.broken else style.SOFT_INK
     axes.text(1.05, i + 0.04, row.state_text, va="top", fontsize=7.8, color=colour)
-
-
-# ------------------------------------------------------------------------------------ wheel boxes
 
 
 def _draw_boxes(figure: Figure, place: Place, told: Explanation) -> None:
@@ -412,18 +398,16 @@ def _draw_boxes(figure: Figure, place: Place, told: Explanation) -> None:
     x0, y0, wide, tall, gap = 0.55, 7.05, 1.12, 1.10, 0.28
     frame = place(x0, y0, 3 * wide + 2 * gap, 2 * tall)
     frame.set_axis_off()
-    text: dict[str, Any] = {"transform": frame.transAxes, "color": style.SOFT_INK}
     style.panel_title(frame, "Where each wheel stands")
     if told.wheels is None:
-        style.panel_title(frame, "Where each wheel stands")
-        frame.text(0.0, 0.9, "The checker gave no bounds for this pose.", fontsize=9, **text)
+        absent = frame.text(0.0, 0.9, "The checker gave no bounds for this pose.", fontsize=9)
+        absent.set(transform=frame.transAxes, color=style.SOFT_INK)
         return
     spans = [pair for box in told.wheels for pair in (box.forward_m, box.left_m, box.height_m)]
     scale = 1.25 * max(0.5 * max(high - low for low, high in spans), 5e-4)
     unit, factor = ("mm", 1e3) if scale < 0.05 else ("cm", 1e2)
-    style.panel_title(
-        frame, "Where each wheel stands", f"squares and bars are {2 * scale * factor:.2g} {unit}"
-    )
+    edge = f"{2 * scale * factor:.2g} {unit}"
+    style.panel_title(frame, "Where each wheel stands", f"squares and bars are {edge}")
     for i, (name, box) in enumerate(zip(WHEELS, told.wheels, strict=True)):
         side, order = divmod(i, 3)
         axes = place(x0 + (2 - order) * (wide + gap), y0 + 0.12 + side * (tall + 0.32), wide, tall)
@@ -441,8 +425,7 @@ def _draw_box(axes: Axes, box: WheelBox, place: F64 | None, scale: float) -> flo
     axes.set_axis_off()
     bar, wide = 1.33 * scale, 0.13 * scale
     style.polygon(axes, corners(-scale, scale, -scale, scale), _EMPTY)
-    axes.plot([-scale, scale], [0, 0], color="#ffffff", lw=0.8)
-    axes.plot([0, 0], [-scale, scale], color="#ffffff", lw=0.8)
+    axes.plot([-scale, scale, np.nan, 0, 0], [0, 0, np.nan, -scale, scale], color="#ffffff", lw=0.8)
     style.polygon(axes, corners(-x, x, -y, y), _BOUND, alpha=0.30)
     style.polygon(axes, corners(-x, x, -y, y), edgecolor=_BOUND, lw=1.4)
     style.polygon(axes, corners(bar - wide, bar + wide, -scale, scale), _EMPTY)
@@ -450,6 +433,5 @@ def _draw_box(axes: Axes, box: WheelBox, place: F64 | None, scale: float) -> flo
     style.polygon(axes, heights, _BOUND, edgecolor=_BOUND, alpha=0.55, lw=1.0)
     if place is not None:
         forward, left, height = place - middle
-        dot: dict[str, Any] = {"ms": 5, "mec": "#ffffff", "mew": 0.9, "clip_on": False}
-        axes.plot([forward, bar], [left, height], "o", color=_STATE, zorder=5, **dot)
+        axes.plot([forward, bar], [left, height], "o", ms=5, zorder=5, **_DOT)
     return float(up)

@@ -1,38 +1,33 @@
-"""A run in 3D: films, stills and views from the rover's mast camera.
-
-Needs the extra `viz`.
-"""
+"""A run in 3D (extra `viz`): films, stills and views from the rover's mast camera."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from pathlib import Path
-from typing import Self
 
 import matplotlib
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from mlnav.config import Config
+from mlnav.core import F64
 from mlnav.io import whole_file
 from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.nav.motion import wrapped
 from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.animation import save_gif
 from mlnav.viz.camera import chase_camera, chase_eyes, mast_camera, overview_camera
 from mlnav.viz.plan import FAILED
 from mlnav.viz.playback import Playback, in_truth
-from mlnav.viz.scene import Picture, Ribbon, Scene, VizError, ring
+from mlnav.viz.scene import Picture, Ribbon, Scene, needs, ring
+from mlnav.viz.traverse import ending
 
-F64 = NDArray[np.float64]
 Size = tuple[int, int]
 
 MAX_FRAMES = 240
@@ -42,10 +37,6 @@ FILM_PX: Size = (854, 480)
 STILL_PX: Size = (1280, 720)
 VIEW_WIDTH_PX = 1200
 
-GIF_MAX_FRAMES = 90
-GIF_PX: Size = (640, 360)
-_GIF_FRAME_MS = 80
-
 _STEP_M = 0.08
 """Least distance between frames: short runs take fewer of them."""
 _EYE_STEP_M, _EYE_SMOOTH_M = 0.1, 2.5
@@ -53,17 +44,6 @@ _FILM_OVERSAMPLING = 1.5
 _AHEAD_M = 0.3
 """The mast turns to paths whose middle is farther than this."""
 _MOST_FAILED = 24
-
-
-def needs(*modules: str) -> None:
-    """Check that libraries of the extra `viz` are installed.
-
-    Raises:
-        VizError: some are missing.
-    """
-    missing = [name for name in modules if importlib.util.find_spec(name) is None]
-    if missing:
-        raise VizError(f"{' and '.join(missing)} missing: pip install 'mlnav[viz]'")
 
 
 class Busiest:
@@ -91,13 +71,8 @@ class Busiest:
         self.failed = [in_truth(record, planner.path_poses(int(i))) for i in failed]
 
 
-class Studio:
-    """Renders a run.
-
-    Args:
-        terrain: that the run drove on.
-        result: the run with its recorded states.
-        config: of the run.
+class Studio(AbstractContextManager["Studio"]):
+    """Renders a run from its recorded states.
 
     Raises:
         VizError: pybullet is missing.
@@ -113,69 +88,49 @@ class Studio:
         self._length_m = float(self._playback.way_m[-1])
         count = math.ceil(self._length_m / _EYE_STEP_M) + 1
         self._eye_at = np.linspace(0.0, self._length_m, count)
-        columns = self._playback.poses.T
-        poses = [np.interp(self._eye_at, self._playback.way_m, c) for c in columns]
-        self._eyes = chase_eyes(terrain, np.column_stack(poses), _EYE_SMOOTH_M / _EYE_STEP_M)
-
-    def close(self) -> None:
-        """Release the renderer."""
-        self._scene.close()
-
-    def __enter__(self) -> Self:
-        return self
+        poses = self._playback.between(self._playback.poses, self._eye_at)
+        self._eyes = chase_eyes(terrain, poses, _EYE_SMOOTH_M / _EYE_STEP_M)
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # --------------------------------------------------------------------------------------- films
+        self._scene.close()
 
     def save_film(
         self,
         path: str | os.PathLike[str],
         *,
-        max_frames: int | None = None,
         every: int = 1,
-        size_px: Size | None = None,
         on_frame: Callable[[float], None] = lambda share: None,
     ) -> None:
-        """Write the run as a film seen from behind the rover, at constant speed.
+        """Write the run as an H.264 film seen from behind the rover, at constant speed.
 
-        The file is replaced as a whole, or not at all.
+        The file is replaced as a whole, or not at all. The last frame is held.
 
         Args:
-            path: `.mp4` (H.264) or `.gif`.
-            max_frames: by default `MAX_FRAMES`, of a GIF `GIF_MAX_FRAMES`. Short runs take fewer;
-                the last frame is held.
-            every: keep every n-th of these frames and show it n times as long.
-            size_px: width and height; by default `FILM_PX`, of a GIF `GIF_PX`.
+            path: of the `.mp4` file.
+            every: keep every n-th of at most `MAX_FRAMES` frames and show it n times as long.
             on_frame: called with the share of the run that is done.
 
         Raises:
-            VizError: another kind of file, an odd size, or no frames; or PyAV is missing.
+            VizError: PyAV is missing.
         """
-        target = Path(path)
-        kind = target.suffix.lower()
-        if kind not in (".mp4", ".gif"):
-            raise VizError(f"a film is .mp4 or .gif, not {target.name!r}")
-        gif = kind == ".gif"
-        most = max_frames if max_frames is not None else GIF_MAX_FRAMES if gif else MAX_FRAMES
-        size = size_px or (GIF_PX if gif else FILM_PX)
-        if most < 1 or every < 1:
-            raise VizError(
-                f"a film needs at least one frame, and every 1st or more; not {most}, every {every}"
-            )
-        if size[0] % 2 or size[1] % 2 or min(size) < 2:
-            raise VizError(f"a film's width and height must be even, not {size[0]} x {size[1]}")
-        if gif:
-            frames = list(self.frames(most, size, on_frame, every))
-            save_gif(target, frames, every * _GIF_FRAME_MS, round(1000 * LAST_FRAME_S))
-        else:
-            with whole_file(target) as temporary:
-                _save_mp4(temporary, self.frames(most, size, on_frame, every), size, every)
+        needs("av")
+        import av
 
-    def frame_count(self, max_frames: int, every: int = 1) -> int:
-        """Number of frames of a film."""
-        whole = min(max_frames, math.ceil(self._length_m / _STEP_M) + 1)
+        options = {"movflags": "faststart"}
+        with whole_file(path) as file, av.open(str(file), "w", "mp4", options=options) as film:
+            stream = film.add_stream("libx264", rate=Fraction(FRAMES_PER_S, every))
+            stream.width, stream.height = FILM_PX
+            stream.pix_fmt = "yuv420p"
+            stream.options = {"crf": "22", "preset": "medium"}
+            for image in self.frames(every, on_frame):
+                film.mux(stream.encode(av.VideoFrame.from_image(image)))
+            for _ in range(math.ceil(FRAMES_PER_S * LAST_FRAME_S / every)):
+                film.mux(stream.encode(av.VideoFrame.from_image(image)))
+            film.mux(stream.encode())
+
+    def frame_count(self, every: int = 1) -> int:
+        """Number of frames of a film; short runs take fewer."""
+        whole = min(MAX_FRAMES, math.ceil(self._length_m / _STEP_M) + 1)
         return math.ceil((whole - 1) / every) + 1
 
     def seconds_a_frame(self) -> float:
@@ -185,13 +140,11 @@ class Studio:
         self.frame(0.5 * self._length_m, FILM_PX, _FILM_OVERSAMPLING)
         return time.perf_counter() - begin
 
-    def frames(
-        self, max_frames: int, size_px: Size, on_frame: Callable[[float], None], every: int = 1
-    ) -> Iterator[Image.Image]:
+    def frames(self, every: int, on_frame: Callable[[float], None]) -> Iterator[Image.Image]:
         """Frames of the whole run, evenly spaced; the last one says how the run ended."""
-        count = self.frame_count(max_frames, every)
+        count = self.frame_count(every)
         for way_m in np.linspace(self._length_m if count == 1 else 0.0, self._length_m, count):
-            yield self.frame(float(way_m), size_px, _FILM_OVERSAMPLING)
+            yield self.frame(float(way_m), FILM_PX, _FILM_OVERSAMPLING)
             on_frame(way_m / self._length_m if self._length_m else 1.0)
 
     def frame(self, way_m: float, size_px: Size, oversampling: float = 2.0) -> Image.Image:
@@ -205,32 +158,15 @@ class Studio:
         image = self._scene.picture(camera, ribbons, oversampling).image
         return _captioned(image, *self._caption(way_m, cycle))
 
-    # -------------------------------------------------------------------------------------- stills
-
-    def save_stills(
-        self, folder: str | os.PathLike[str], *, size_px: Size | None = None
-    ) -> list[Path]:
-        """Write the start, the greatest tilt, the end, and the whole run from above.
-
-        Args:
-            folder: to write to.
-            size_px: width and height; by default `STILL_PX`.
-
-        Returns:
-            The files: `still-start.png`, `still-tilt.png`, `still-end.png`, `still-overview.png`.
-        """
-        size = size_px or STILL_PX
+    def save_stills(self, folder: Path) -> None:
+        """Write still-start, -tilt (the greatest), -end and -overview.png."""
         steepest = int(np.argmax(self._playback.tilt_rad))
-        images = {
-            "start": self.frame(0.0, size),
-            "tilt": self.frame(float(self._playback.way_m[steepest]), size),
-            "end": self.frame(self._length_m, size),
-            "overview": self.overview(size),
-        }
+        places_m = {"start": 0.0, "tilt": self._playback.way_m[steepest], "end": self._length_m}
+        images = {name: self.frame(float(way_m), STILL_PX) for name, way_m in places_m.items()}
+        images["overview"] = self.overview(STILL_PX)
         for name, image in images.items():
-            with whole_file(Path(folder) / f"still-{name}.png") as temporary:
+            with whole_file(folder / f"still-{name}.png") as temporary:
                 image.save(temporary)
-        return [Path(folder) / f"still-{name}.png" for name in images]
 
     def overview(self, size_px: Size) -> Image.Image:
         """The whole run from above."""
@@ -246,20 +182,14 @@ class Studio:
         image = self._scene.picture(camera, ribbons).image
         return _captioned(image, *self._caption(self._length_m, None))
 
-    # ------------------------------------------------------------------------- the rover's own view
-
     def mast_view(
         self, cycle: int, failed: Sequence[F64] = (), *, width_px: int = VIEW_WIDTH_PX
     ) -> Picture:
         """View of the mast camera at the start of a cycle, with the chosen path.
 
-        The mast is turned to the path. Parts of it that terrain hides are dashed and faint.
-
-        Args:
-            cycle: index of the cycle.
-            failed: (n, 3) poses of rejected candidates, as `Busiest` keeps them; at most
-                `_MOST_FAILED` of them are drawn.
-            width_px: of the picture; its height follows from the camera's angles of view.
+        The mast is turned to the path. Parts of it that terrain hides are dashed and faint. Of the
+        rejected candidates, `failed` as `Busiest` keeps them, at most `_MOST_FAILED` are drawn. The
+        height of the picture follows from the camera's angles of view.
         """
         record = self._result.cycles[cycle]
         earlier = np.flatnonzero(self._playback.cycle < record.cycle)
@@ -278,8 +208,6 @@ class Studio:
                 azimuth_rad = wrapped(math.atan2(ahead[1], ahead[0]) - record.pose[2])
         camera = mast_camera(self._config, posture, width_px, azimuth_rad)
         return self._scene.picture(camera, ribbons)
-
-    # ------------------------------------------------------------------------------------- contents
 
     def _places(self) -> F64:
         return np.vstack([self._playback.poses[:, :2], [self._result.goal]])
@@ -327,11 +255,9 @@ class Studio:
     def _caption(self, way_m: float, record: CycleRecord | None) -> tuple[str, str]:
         """What is written at the left and at the right."""
         result, count = self._result, len(self._result.cycles)
-        driven_m = float(np.interp(way_m, self._playback.way_m, self._playback.driven_m))
+        driven_m = np.interp(way_m, self._playback.way_m, self._playback.driven_m)
         if record is None or way_m >= self._length_m:
-            faults = f": {', '.join(result.faults)}" if result.faults else ""
-            outcome = result.outcome.replace("_", " ") + faults
-            parts = [outcome, f"{driven_m:.1f} m driven in {count} cycles"]
+            parts = [ending(result), f"{driven_m:.1f} m driven in {count} cycles"]
         else:
             evaluations = f"{record.ace_evaluations} ACE evaluations"
             parts = [f"cycle {record.cycle + 1} of {count}", evaluations, f"{driven_m:.1f} m"]
@@ -352,19 +278,3 @@ def _captioned(image: Image.Image, left: str, right: str) -> Image.Image:
     draw.text((margin, middle), left, "#ffffff", font, anchor="lm")
     draw.text((width - margin, middle), right, "#d9cfc8", font, anchor="rm")
     return image
-
-
-def _save_mp4(path: Path, frames: Iterator[Image.Image], size_px: Size, every: int) -> None:
-    needs("av")
-    import av
-
-    with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as film:
-        stream = film.add_stream("libx264", rate=Fraction(FRAMES_PER_S, every))
-        stream.width, stream.height = size_px
-        stream.pix_fmt = "yuv420p"
-        stream.options = {"crf": "22", "preset": "medium"}
-        for image in frames:
-            film.mux(stream.encode(av.VideoFrame.from_image(image)))
-        for _ in range(math.ceil(FRAMES_PER_S * LAST_FRAME_S / every)):  # there is one, at least
-            film.mux(stream.encode(av.VideoFrame.from_image(image)))
-        film.mux(stream.encode())

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+from mlnav.core import F32, F64, HeightMap
 from mlnav.terrain import Terrain
 from mlnav.viz.relief import SUN_DEG, Bounds, direction, filled, lit_colours
 
-F32 = NDArray[np.float32]
-F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 Indices = NDArray[np.int64]
@@ -41,9 +41,6 @@ _BARE = (0.84, 0.80, 0.78)
 def sun() -> F64:
     """Unit vector towards the sun, world frame."""
     return direction(*SUN_DEG)
-
-
-# ---------------------------------------------------------------------------------------- colours
 
 
 def ground_colours(terrain: Terrain) -> U8:
@@ -86,19 +83,8 @@ def cast_shadow(z: F64, resolution_m: float) -> F64:
     return np.asarray(np.clip(over / _PENUMBRA_M + 0.5, 0.0, 1.0))
 
 
-def _mips(finest: U8) -> list[U8]:
-    """An image pyramid: the image, then halved by averaging down to a few texels."""
-    levels = [finest]
-    while min(levels[-1].shape[:2]) >= 8:
-        height, width = (n // 2 * 2 for n in levels[-1].shape[:2])
-        a = levels[-1][:height, :width].astype(np.uint16)
-        levels.append(((a[::2, ::2] + a[1::2, ::2] + a[::2, 1::2] + a[1::2, 1::2] + 2) >> 2)
-                      .astype(np.uint8))  # fmt: skip
-    return levels
-
-
-def _grain() -> list[U8]:
-    """Image pyramid of a seamless tile of fine grain with pebbles; 128 is neutral."""
+def _grain() -> U8:
+    """A seamless tile of fine grain with pebbles; 128 is neutral."""
     rng = np.random.default_rng(1)
     n = _GRAIN_TEXELS
     total = np.zeros((n, n))
@@ -111,23 +97,42 @@ def _grain() -> list[U8]:
     pebbles = ndimage.gaussian_filter(pebbles, 1.6, mode="wrap")
     pebbles /= pebbles.max()
     total += 0.45 * (pebbles - np.roll(pebbles, (-3, 3), (0, 1)))  # dark away from the sun
-    return _mips(np.clip(128.0 * (1.0 + total), 0.0, 255.0).astype(np.uint8))
+    return np.clip(128.0 * (1.0 + total), 0.0, 255.0).astype(np.uint8)
 
 
-def _starts(levels: list[U8], channels: int = 1) -> I32:
-    """Index of the first texel of each level of a pyramid, all levels behind each other."""
-    return np.cumsum([0, *(v.size // channels for v in levels)])[:-1].astype(np.int32)
+class _Pyramid:
+    """An image over a part of the plane, halved by averaging down to a few texels.
+
+    Beyond its bounds it ends, or repeats, as `mode` of `numpy.ravel_multi_index` says.
+    """
+
+    def __init__(self, finest: U8, bounds: Bounds, mode: Literal["clip", "wrap"]) -> None:
+        self.bounds, self._mode = bounds, mode
+        self._levels = [finest]
+        while min(self._levels[-1].shape[:2]) >= 8:
+            self._levels.append(np.asarray(Image.fromarray(self._levels[-1]).reduce(2)))
+
+    def at(self, x: F32, y: F32, footprint_m: F32) -> U8:
+        """Texels, (n,) or (n, channels), at (n,) places."""
+        x_min, x_max, y_min, y_max = self.bounds
+        finest = self._levels[0]
+        finest_m = (x_max - x_min) / finest.shape[1]
+        level = np.clip(np.log2(footprint_m / finest_m), 0, len(self._levels) - 1).astype(np.int8)
+        texels = np.empty((len(x), *finest.shape[2:]), np.uint8)
+        for k, image in enumerate(self._levels):
+            here = np.flatnonzero(level == k)
+            height, width = shape = image.shape[:2]
+            column = np.floor((x[here] - x_min) * (width / (x_max - x_min))).astype(int)
+            row = np.floor((y[here] - y_min) * (height / (y_max - y_min))).astype(int)
+            index = np.ravel_multi_index((row, column), shape, self._mode)
+            texels[here] = image.reshape(-1, *finest.shape[2:])[index]
+        return texels
 
 
 class GroundColours:
     """Colours of the terrain at any place and resolution, from image pyramids.
 
-    Args:
-        terrain: to colour.
-        bounds: of the part that is seen from near, which has the finer texels.
-
-    Attributes:
-        mean: (3,) mean colour of the map, 0 to 255.
+    The part within bounds, seen from near, has finer texels; `mean` is (3,), 0 to 255.
     """
 
     def __init__(self, terrain: Terrain, bounds: Bounds) -> None:
@@ -147,81 +152,40 @@ class GroundColours:
         box = ((left - x_min) / res, (bottom - y_min) / res,
                (right - x_min) / res, (top - y_min) / res)  # fmt: skip
         fine = Image.fromarray(colours).resize(size, Image.Resampling.BICUBIC, box=box)
-        self._near = (left, right, bottom, top)
-        near, far = _mips(np.asarray(fine)), _mips(colours)
-        self._near_levels, levels = len(near), near + far
-        extents = np.array([self._near] * len(near) + [terrain.extent_m] * len(far))
-        self._height, self._width = np.array([v.shape[:2] for v in levels], np.int32).T.copy()
-        self._first = _starts(levels, 3)
-        self._x_min, self._y_min = extents[:, [0, 2]].T.astype(np.float32)
-        texels_m = (extents[:, 1] - extents[:, 0]) / self._width
-        self._per_m = (1.0 / texels_m).astype(np.float32)
-        opaque = ((0, 0), (0, 0), (0, 1))
-        rgba = [np.pad(level, opaque, constant_values=255) for level in levels]
-        self._texels = np.concatenate([v.view(np.uint32).reshape(-1) for v in rgba])
-        self._grain = _grain()
-        self._grain_at = _starts(self._grain)
-        self._grain_texels = np.concatenate([g.reshape(-1) for g in self._grain])
+        self._near = _Pyramid(np.asarray(fine), (left, right, bottom, top), "clip")
+        self._far = _Pyramid(colours, terrain.extent_m, "clip")
+        tile_m = _GRAIN_M * _GRAIN_TEXELS
+        self._grain = _Pyramid(_grain(), (0.0, tile_m, 0.0, tile_m), "wrap")
 
     def at(self, x: F32, y: F32, footprint_m: F32) -> F32:
         """(n, 3) colours, 0 to 255, at (n,) places on or off the map, averaged over a footprint."""
-        fineness = np.log2(footprint_m)
-        x_min, x_max, y_min, y_max = self._near
+        x_min, x_max, y_min, y_max = self._near.bounds
         inside = (x >= x_min) & (x < x_max) & (y >= y_min) & (y < y_max)
-        far = self._near_levels
-        near_level = np.clip(fineness + np.log2(self._per_m[0]), 0, far - 1)
-        far_level = np.clip(fineness + np.log2(self._per_m[far]), 0, len(self._first) - far - 1)
-        level = np.where(inside, near_level, far_level + far).astype(np.int32)
-        per_m, width = self._per_m[level], self._width[level]
-        column = np.clip(((x - self._x_min[level]) * per_m).astype(np.int32), 0, width - 1)
-        row = ((y - self._y_min[level]) * per_m).astype(np.int32)
-        row = np.clip(row, 0, self._height[level] - 1)
-        texels = self._texels[self._first[level] + row * width + column]
-        grain = self._grain_of(x, y, fineness) * np.float32(1.0 / 128.0)
-        colours = np.empty((len(x), 3), np.float32)
-        for channel in range(3):
-            np.multiply((texels >> (8 * channel)) & 255, grain, out=colours[:, channel],
-                        casting="unsafe")  # fmt: skip
-        return colours
+        rgb = np.empty((len(x), 3), np.uint8)
+        for part, pyramid in ((inside, self._near), (~inside, self._far)):
+            rgb[part] = pyramid.at(x[part], y[part], footprint_m[part])
+        grain = self._grain.at(x, y, footprint_m) * np.float32(1.0 / 128.0)
+        return np.asarray(rgb * grain[:, None])
 
     def vague(self, x: F32, y: F32) -> F32:
         """(n, 3) colours, 0 to 255, at (n,) places on the map, out of focus."""
         (x_min, _, y_min, _), res = self._extent, self._resolution_m
         at = np.stack([(y - y_min) / res - 0.5, (x - x_min) / res - 0.5])
-        channels = [
-            ndimage.map_coordinates(v, at, order=1, mode="nearest", prefilter=False)
-            for v in np.moveaxis(self._vague, -1, 0)
-        ]
-        return np.stack(channels, axis=1)
-
-    def _grain_of(self, x: F32, y: F32, fineness: F32) -> F32:
-        level = np.clip(fineness - math.log2(_GRAIN_M), 0, len(self._grain) - 1).astype(np.int32)
-        side = _GRAIN_TEXELS >> level
-        column, row = (
-            (np.floor(v * np.float32(1.0 / _GRAIN_M)).astype(np.int32) >> level) & (side - 1)
-            for v in (x, y)
+        channels = np.moveaxis(self._vague, -1, 0)
+        return np.stack(
+            [ndimage.map_coordinates(v, at, order=1, mode="nearest") for v in channels], axis=1
         )
-        texels = self._grain_texels[self._grain_at[level] + row * side + column]
-        return np.asarray(texels, np.float32)
-
-
-# -------------------------------------------------------------------------------------- triangles
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles of a piece of terrain.
-
-    Attributes:
-        vertices: (n, 3) world frame [m].
-        triangles: (m, 3) indices, counter-clockwise from above.
-    """
+    """(n, 3) vertices [m] and (m, 3) triangles of terrain, counter-clockwise from above."""
 
     vertices: F32
     triangles: I32
 
 
-def ground_mesh(terrain: Terrain, bounds: Bounds, most_vertices: int) -> Mesh:
+def ground_mesh(terrain: Terrain | HeightMap, bounds: Bounds, most_vertices: int) -> Mesh:
     """The surface through cell centres within bounds, thinned to at most `most_vertices`.
 
     No triangle touches an unknown cell.
@@ -254,27 +218,30 @@ def _split(rows: Indices, columns: Indices, side: int) -> Iterator[tuple[Indices
             yield rows[j : j + side], columns[i : i + side]
 
 
-def _lattice(terrain: Terrain, bounds: Bounds, most_vertices: int) -> tuple[Indices, Indices]:
+def _lattice(
+    terrain: Terrain | HeightMap, bounds: Bounds, most_vertices: int
+) -> tuple[Indices, Indices]:
     """Rows and columns of cells within bounds, evenly thinned, first and last kept."""
     (ny, nx), (x0, y0), res = terrain.shape, terrain.origin_m, terrain.resolution_m
 
-    def cells(low: float, high: float, origin: float, n: int) -> tuple[int, int]:
-        first = min(max(math.floor((low - origin) / res), 0), n - 1)
-        return first, min(max(math.ceil((high - origin) / res), first), n - 1)
+    def cells(low: float, high: float, origin: float, n: int) -> Indices:
+        ends = math.floor((low - origin) / res), math.ceil((high - origin) / res)
+        return np.clip(ends, 0, n - 1)
 
     columns, rows = cells(bounds[0], bounds[1], x0, nx), cells(bounds[2], bounds[3], y0, ny)
-    area = (columns[1] - columns[0] + 1) * (rows[1] - rows[0] + 1)
+    area = (np.ptp(columns) + 1) * (np.ptp(rows) + 1)
     stride = max(1, math.ceil(math.sqrt(area / most_vertices)))
-
-    def thinned(first: int, last: int) -> Indices:
-        kept = np.arange(first, last + 1, stride, dtype=np.int64)
-        return kept if kept[-1] == last else np.append(kept, last)
-
-    return thinned(*rows), thinned(*columns)
+    every_row, every_column = (
+        np.append(np.arange(first, last, stride), last) for first, last in (rows, columns)
+    )
+    return every_row, every_column
 
 
 def _mesh(
-    terrain: Terrain, rows: Indices, columns: Indices, left_out: NDArray[np.bool_] | None = None
+    terrain: Terrain | HeightMap,
+    rows: Indices,
+    columns: Indices,
+    left_out: NDArray[np.bool_] | None = None,
 ) -> Mesh:
     """Surface through given rows and columns, without the squares that are left out."""
     z = terrain.z[np.ix_(rows, columns)]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from mlnav import _core
+from mlnav.core import F64
 from mlnav.sim import urdf
 from mlnav.viz.playback import Posture
 
-F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 
 _SIDES = 24
@@ -77,14 +77,10 @@ class RoverParts:
     def __init__(self, geometry: _core.RoverGeometry) -> None:
         self.body_origin_m = np.array(urdf.body_origin_m(geometry))
         robot = ElementTree.fromstring(urdf.rover_urdf(geometry))
-        colours = {
-            material.attrib["name"]: _numbers(material[0].attrib["rgba"])
-            for material in robot.findall("material")
-        }
-        joints = {joint.attrib["name"]: joint for joint in robot.findall("joint")}
-        self.links = [
-            _link(link, joints.get(link.attrib["name"]), colours) for link in robot.findall("link")
-        ]
+        materials = robot.findall("material")
+        colours = {m.attrib["name"]: _numbers(m, "color", "rgba") for m in materials}
+        joints = {joint.attrib["name"]: joint for joint in robot.iter("joint")}
+        self.links = [_link(e, joints.get(e.attrib["name"]), colours) for e in robot.iter("link")]
 
     def placed(self, posture: Posture) -> dict[str, tuple[F64, F64]]:
         """(3, 3) rotation and (3,) origin of every link's frame in the world frame."""
@@ -115,52 +111,43 @@ def _link(
     shapes = tuple(_shape(visual, colours) for visual in link.findall("visual"))
     if joint is None:
         return Link(name, None, np.zeros(3), np.zeros(3), shapes)
-    at, axis = _only(joint, "origin").attrib["xyz"], _only(joint, "axis").attrib["xyz"]
-    parent = _only(joint, "parent").attrib["link"]
-    return Link(name, parent, _numbers(at), _numbers(axis), shapes)
-
-
-def _shape(visual: ElementTree.Element, colours: dict[str, F64]) -> Shape:
-    origin, shape = _only(visual, "origin"), _only(visual, "geometry")[0]
-    red, green, blue = colours[_only(visual, "material").attrib["name"]][:3]
-    if shape.tag == "box":
-        size = _numbers(shape.attrib["size"])
-    else:
-        diameter = 2.0 * float(shape.attrib["radius"])
-        size = np.array([diameter, diameter, float(shape.attrib["length"])])
-    return Shape(
-        size,
-        shape.tag == "cylinder",
-        _numbers(origin.attrib["xyz"]),
-        np.asarray(Rotation.from_euler("xyz", _numbers(origin.attrib["rpy"])).as_matrix()),
-        (float(red), float(green), float(blue)),
+    parent = _text(joint, "parent", "link")
+    return Link(
+        name, parent, _numbers(joint, "origin", "xyz"), _numbers(joint, "axis", "xyz"), shapes
     )
 
 
-def _only(element: ElementTree.Element, tag: str) -> ElementTree.Element:
-    found = element.find(tag)
-    assert found is not None
-    return found
+def _shape(visual: ElementTree.Element, colours: dict[str, F64]) -> Shape:
+    red, green, blue, _ = colours[_text(visual, "material", "name")].tolist()
+    cylinder = visual.find("geometry/cylinder") is not None
+    if cylinder:
+        (radius,) = _numbers(visual, "geometry/cylinder", "radius")
+        size = np.array(
+            [2.0 * radius, 2.0 * radius, *_numbers(visual, "geometry/cylinder", "length")]
+        )
+    else:
+        size = _numbers(visual, "geometry/box", "size")
+    turned = Rotation.from_euler("xyz", _numbers(visual, "origin", "rpy")).as_matrix()
+    return Shape(size, cylinder, _numbers(visual, "origin", "xyz"), turned, (red, green, blue))
 
 
-def _numbers(text: str) -> F64:
-    return np.array([float(number) for number in text.split()])
+def _text(element: ElementTree.Element, path: str, attribute: str) -> str:
+    (found,) = element.findall(path)
+    return found.attrib[attribute]
+
+
+def _numbers(element: ElementTree.Element, path: str, attribute: str) -> F64:
+    return np.array(_text(element, path, attribute).split(), np.float64)
 
 
 def _box() -> tuple[F64, F64, I32]:
     """A cube of edge 2 about the origin, four vertices a face."""
-    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], np.float64)
-    vertices, normals = [], []
-    for axis in range(3):
-        for sign in (1.0, -1.0):
-            face = np.empty((4, 3))
-            face[:, axis] = sign
-            face[:, (axis + 1) % 3], face[:, (axis + 2) % 3] = corners[:: int(sign)].T
-            vertices.append(face)
-            normals.append(np.tile(sign * np.eye(3)[axis], (4, 1)))
+    top = np.array([(-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)], np.float64)
+    faces = np.array([np.roll(f, axis, axis=1) for f in (top, -top[::-1]) for axis in range(3)])
+    normals = np.repeat(faces.mean(axis=1), 4, axis=0)
     first = 4 * np.arange(6)[:, None, None]
     triangles = (first + np.array([(0, 1, 2), (0, 2, 3)])).reshape(-1, 3).astype(np.int32)
-    return np.concatenate(vertices), np.concatenate(normals), triangles
+    return faces.reshape(-1, 3), normals, triangles
 
 
 def _cylinder() -> tuple[F64, F64, I32]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
 
 from mlnav.config import Config
+from mlnav.core import F64
 from mlnav.linkage import STATE
 from mlnav.nav.motion import Pose, wrapped
 from mlnav.sim.records import CycleRecord
-from mlnav.sim.urdf import STEERS, WHEELS
+from mlnav.sim.urdf import BOGIES, ROCKERS, STEERS, WHEELS
 from mlnav.sim.world import PHASES, KinematicWorld
 from mlnav.terrain import Terrain
 from mlnav.viz.rover import placed
-
-F64 = NDArray[np.float64]
 
 _TURN_M_PER_RAD = 1.1
 """A turn in place counts as this distance, about what a corner wheel rolls."""
@@ -48,14 +47,8 @@ class Posture:
     @property
     def rotation(self) -> F64:
         """(3, 3): the body's forward, left, up in columns, world frame."""
-        (ch, sh), (cr, sr), (cp, sp) = (
-            (math.cos(a), math.sin(a))
-            for a in (self.pose[2], self.state["roll_rad"], self.state["pitch_rad"])
-        )
-        turn = np.array([[ch, -sh, 0.0], [sh, ch, 0.0], [0.0, 0.0, 1.0]])
-        roll = np.array([[1.0, 0.0, 0.0], [0.0, cr, -sr], [0.0, sr, cr]])
-        nose_up = np.array([[cp, 0.0, -sp], [0.0, 1.0, 0.0], [sp, 0.0, cp]])
-        return np.asarray(turn @ roll @ nose_up)
+        angles = (self.pose[2], self.state["roll_rad"], -self.state["pitch_rad"])
+        return np.asarray(Rotation.from_euler("ZXY", angles).as_matrix())
 
     def point(self, on_body: ArrayLike) -> F64:
         """World frame of a point on the body, given as forward, left, up in the rover frame."""
@@ -65,15 +58,10 @@ class Posture:
     @property
     def joints_rad(self) -> dict[str, float]:
         """Angles of all joints of the rover's URDF, by name."""
-        differential = self.state["differential_rad"]
-        return {
-            "rocker_left": differential,
-            "rocker_right": -differential,
-            "bogie_left": self.state["bogie_left_rad"],
-            "bogie_right": self.state["bogie_right_rad"],
-            **dict(zip(STEERS, self.steer_rad, strict=True)),
-            **dict(zip(WHEELS, self.spin_rad, strict=True)),
-        }
+        names = ("differential_rad", "bogie_left_rad", "bogie_right_rad")
+        differential, *bogies = (self.state[name] for name in names)
+        angles = (differential, -differential, *bogies, *self.steer_rad, *self.spin_rad)
+        return dict(zip((*ROCKERS, *BOGIES, *STEERS, *WHEELS), angles, strict=True))
 
 
 class Playback:
@@ -153,20 +141,21 @@ class Playback:
         self.driven_m = np.append(self.driven_m, self.driven_m[-1] + np.cumsum(length))
         self.way_m = np.append(self.way_m, self.way_m[-1] + np.cumsum(way))
 
+    @property
+    def _tables(self) -> tuple[F64, ...]:
+        return self.poses, self.states, self.steer_rad, self.spin_rad
+
     def posture(self, index: int) -> Posture:
         """At a recorded state."""
-        return self._posture(
-            self.poses[index], self.states[index], self.steer_rad[index], self.spin_rad[index]
-        )
+        return self._posture(*(table[index] for table in self._tables))
 
     def at(self, way_m: float) -> Posture:
         """At a distance `way_m` from the start, between recorded states."""
-        tables = (self.poses, self.states, self.steer_rad, self.spin_rad)
-        return self._posture(*(self.between(table, way_m) for table in tables))
+        return self._posture(*(self.between(table, way_m) for table in self._tables))
 
-    def between(self, table: F64, way_m: float) -> F64:
-        """(k,) interpolation of an (n, k) table over `way_m`."""
-        return np.array([np.interp(way_m, self.way_m, column) for column in table.T])
+    def between(self, table: F64, way_m: float | F64) -> F64:
+        """(..., k) interpolation of an (n, k) table over `way_m`."""
+        return np.stack([np.interp(way_m, self.way_m, column) for column in table.T], axis=-1)
 
     @staticmethod
     def _posture(pose: F64, state: F64, steer: F64, spin: F64) -> Posture:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgba
 from numpy.typing import NDArray
 from PIL import Image
 from scipy.spatial.transform import Rotation
 
 from mlnav.config import Config
-from mlnav.core import HeightMap, as_float32
+from mlnav.core import F64, HeightMap
 from mlnav.linkage import STATE
 from mlnav.nav import Cycle, Navigator, with_candidates
 from mlnav.nav.motion import Pose
@@ -27,14 +28,11 @@ from mlnav.risk import RiskMap
 from mlnav.sim.records import OUTCOMES, CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.film import needs
 from mlnav.viz.ground import Mesh, ground_colours, ground_mesh
 from mlnav.viz.model import Link, RoverParts, joined
 from mlnav.viz.plan import FAILED, NOT_RANKED, NOT_TRIED, NOTHING_RANKED
 from mlnav.viz.playback import Playback, in_truth
-from mlnav.viz.scene import ring
-
-F64 = NDArray[np.float64]
+from mlnav.viz.scene import laid, needs, ring
 
 _GROUND_VERTICES, _TEXTURE_PX = 60_000, 1280
 _LOCAL_VERTICES = 6_000
@@ -58,17 +56,10 @@ _SERIES = {  # entity under telemetry/: name, colour
 }
 
 
-class Recording:
+class Recording(AbstractContextManager["Recording"]):
     """Writes a recording; an observer of `traverse`.
 
-    The file can be read at any time: each cycle is flushed when its call returns.
-
-    Args:
-        path: of the `.rrd` file.
-        terrain: that the run drives on.
-        config: of the run.
-        start: x, y [m], heading [rad].
-        goal: x, y [m].
+    The `.rrd` file can be read at any time: each cycle is flushed when its call returns.
 
     Raises:
         VizError: rerun-sdk is missing.
@@ -103,14 +94,7 @@ class Recording:
         self._send_states(0)
         self._stream.flush()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
         self._stream.flush()
         self._stream.disconnect()
 
@@ -126,7 +110,8 @@ class Recording:
         self._playback.add(record)
         self._send_states(first)
         self._now(record.cycle, float(self._playback.way_m[-1]))
-        self._log_track()
+        track = self._laid(self._playback.poses[:, :2])
+        self._stream.log("track", self._strips([track], "#3a2016", 0.05))
         self._log_words(record)
         self._cycles = record.cycle + 1
         self._stream.flush()
@@ -139,8 +124,6 @@ class Recording:
         text += f"; {result.driven_m:.1f} m driven in {len(result.cycles)} cycles"
         self._say(text, "INFO" if result.success else "ERROR")
         self._stream.flush()
-
-    # ------------------------------------------------------------------------------------ static
 
     def _log_ground(self) -> None:
         terrain = self._terrain
@@ -158,10 +141,8 @@ class Recording:
             vertices, normals, triangles = joined(link.shapes)
             counts = [len(shape.triangles[0]) for shape in link.shapes]
             colours = np.repeat([shape.colour for shape in link.shapes], counts, axis=0)
-            look = {
-                "vertex_normals": normals.astype(np.float32),
-                "vertex_colors": np.round(255.0 * colours).astype(np.uint8),
-            }
+            look = {"vertex_colors": np.round(255.0 * colours).astype(np.uint8)}
+            look["vertex_normals"] = normals.astype(np.float32)
             mesh = self._mesh(vertices.astype(np.float32), triangles, **look)
             self._static(self._links[link.name], mesh)
 
@@ -175,8 +156,6 @@ class Recording:
         zones = [self._laid(np.array([*p, p[0]])) for p in self._config.keep_out]
         if zones:
             self._static("keep_out", self._strips(zones, style.BAD, 0.06))
-
-    # ------------------------------------------------------------------------------------ motion
 
     def _send_states(self, first: int) -> None:
         """Transforms and attitude of the states from index `first` on."""
@@ -206,27 +185,24 @@ class Recording:
             columns = rr.Scalars.columns(scalars=np.degrees(angle))
             self._stream.send_columns(f"telemetry/attitude/{name}_deg", index, columns)
 
-    def _log_track(self) -> None:
-        line = self._laid(self._playback.poses[:, :2])
-        self._log("track", self._strips([line], "#3a2016", 0.05))
-
-    # ------------------------------------------------------------------------------------ cycles
-
     def _log_sight(self, record: CycleRecord, cycle: Cycle) -> None:
         """The local map coloured by height, and risk over it."""
         local, risk = cycle.local_map, cycle.risk
-        seen = _mesh_of(local)
+        seen = ground_mesh(local, local.extent_m, _LOCAL_VERTICES)
+        known = len(seen.triangles) > 0
         meshes = {
-            "local_map": None if seen is None else (seen, _by_height(seen.vertices[:, 2])),
+            "local_map": (seen, _by_height(seen.vertices[:, 2])) if known else None,
             "risk": None if risk is None else _risk_mesh(risk, local),
         }
         for entity, drawn in meshes.items():
             if drawn is None:
-                self._log(entity, self._rr.Clear(recursive=False))
+                self._stream.log(entity, self._rr.Clear(recursive=False))
             else:
                 vertices = _moved(record, drawn[0].vertices)
                 colours = np.round(255.0 * drawn[1][:, :3]).astype(np.uint8)
-                self._log(entity, self._mesh(vertices, drawn[0].triangles, vertex_colors=colours))
+                self._stream.log(
+                    entity, self._mesh(vertices, drawn[0].triangles, vertex_colors=colours)
+                )
 
     def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
         planner = with_candidates(navigator.planner)
@@ -239,20 +215,19 @@ class Recording:
             poses = np.concatenate(paths) if paths else np.empty((0, 3))
             ends = np.cumsum([len(path) for path in paths])[:-1]
             lines = np.split(self._laid(in_truth(record, poses)[:, :2]), ends) if paths else []
-            self._log(f"plan/candidates/{name}", self._strips(lines, colour, 0.012))
+            self._stream.log(f"plan/candidates/{name}", self._strips(lines, colour, 0.012))
         path = self._laid(in_truth(record, record.path)[:, :2])
-        self._log("plan/chosen", self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05))
+        self._stream.log(
+            "plan/chosen", self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05)
+        )
 
     def _log_words(self, record: CycleRecord) -> None:
         text = (
             f"cycle {record.cycle + 1}: {record.outcome}, {record.ace_evaluations} ACE evaluations,"
             f" {record.paths_tried} of {record.paths_finite} paths tried"
         )
-        faults = record.faults or record.start_faults
-        if faults:
-            text += f"; {', '.join(faults)}"
-        if record.ending is not None:
-            text += f"; {record.ending}"
+        faults = ", ".join(record.faults or record.start_faults)
+        text = "; ".join(filter(None, (text, faults, record.ending)))
         fine = record.outcome in ("path", "goal_reached") and record.ending is None
         self._say(text, "INFO" if fine else "WARN")
         for event in record.events:
@@ -260,23 +235,18 @@ class Recording:
         if record.clearance_min_m is not None:
             self._scalar("clearance/clearance_m", record.clearance_min_m)
 
-    # ----------------------------------------------------------------------------------- details
-
     def _now(self, cycle: int, way_m: float) -> None:
         self._stream.set_time("cycle", sequence=cycle)
         self._stream.set_time("way_mm", sequence=round(1000.0 * way_m))
-
-    def _log(self, entity: str, what: Any) -> None:
-        self._stream.log(entity, what)
 
     def _static(self, entity: str, what: Any) -> None:
         self._stream.log(entity, what, static=True)
 
     def _scalar(self, name: str, value: float) -> None:
-        self._log(f"telemetry/{name}", self._rr.Scalars(float(value)))
+        self._stream.log(f"telemetry/{name}", self._rr.Scalars(float(value)))
 
     def _say(self, text: str, level: str) -> None:
-        self._log("log", self._rr.TextLog(text, level=level))
+        self._stream.log("log", self._rr.TextLog(text, level=level))
 
     def _mesh(self, vertices: Any, triangles: Any, **look: Any) -> Any:
         return self._rr.Mesh3D(vertex_positions=vertices, triangle_indices=triangles, **look)
@@ -286,23 +256,19 @@ class Recording:
 
     def _laid(self, xy: F64) -> F64:
         """(n, 3) points just above the terrain, at the rover's height where it is unknown."""
-        z = self._terrain.height(xy[:, 0], xy[:, 1])
-        stands_m = float(self._playback.states[-1, -1])
-        return np.column_stack([xy, np.nan_to_num(z, nan=stands_m) + _ABOVE_M])
+        return laid(self._terrain, xy, _ABOVE_M, self._playback.states[-1, -1])
 
 
-def _paths(links: Sequence[Link]) -> dict[str, str]:
+def _paths(links: Sequence[Link]) -> dict[str | None, str]:
     """Entity of each link, under its parent's."""
-    paths: dict[str, str] = {}
+    paths: dict[str | None, str] = {None: "rover"}
     for link in links:
-        above = "rover" if link.parent is None else paths[link.parent]
-        paths[link.name] = f"{above}/{link.name}"
+        paths[link.name] = f"{paths[link.parent]}/{link.name}"
     return paths
 
 
 def _rgba(colour: str) -> tuple[int, ...]:
-    opacity = int(colour[7:9], 16) if len(colour) == 9 else 255
-    return (*(round(255 * v) for v in to_rgb(colour[:7])), opacity)
+    return tuple(round(255 * v) for v in to_rgba(colour))
 
 
 def _thinned(poses: F64, points: int) -> F64:
@@ -311,16 +277,6 @@ def _thinned(poses: F64, points: int) -> F64:
     poses = poses[moving[0] - 1 :] if moving.size else poses[-1:]
     kept = np.unique(np.linspace(0, len(poses) - 1, points).round().astype(int))
     return np.asarray(poses[kept])
-
-
-def _mesh_of(local: HeightMap) -> Mesh | None:
-    """A coarse mesh of the known part of a local map."""
-    if not np.isfinite(local.z).any():
-        return None
-    mesh = ground_mesh(
-        Terrain(local.z, local.resolution_m, local.origin_m), local.extent_m, _LOCAL_VERTICES
-    )
-    return mesh if len(mesh.triangles) else None
 
 
 def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
@@ -335,9 +291,7 @@ def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
     x, y = np.meshgrid(x0 + size_m * np.arange(columns), y0 + size_m * np.arange(rows))
     heights = local.grid.heights(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
     heights = np.where(values >= 0.0, heights + _ABOVE_M, np.nan)
-    if not np.isfinite(heights).any():
-        return None
-    blocks_map = Terrain(as_float32("risk", heights, 2), size_m, (x0, y0))
+    blocks_map = HeightMap(heights.astype(np.float32), size_m, (x0, y0))
     mesh = ground_mesh(blocks_map, blocks_map.extent_m, heights.size)
     if not len(mesh.triangles):
         return None

@@ -66,12 +66,8 @@ def lit_colours(
 ) -> Array:
     """(ny, nx, 3) tint by height, lit; it may exceed 1.
 
-    Args:
-        z: (ny, nx) heights.
-        resolution_m: of the grid.
-        span_m: heights that span less than this do not take the whole scale.
-        darkest: place on the scale of colours of the lowest ground.
-        share: of the scale that heights take.
+    Heights take a `share` of the scale of colours from `darkest` on, less if they span less than
+    `span_m`.
     """
     trend = ndimage.gaussian_filter(filled(z), max(0.2 / resolution_m, 0.5))
     low, high = np.percentile(trend, [1.0, 99.0])
@@ -94,14 +90,10 @@ def draw_ground(
     faded: float = 0.0,
     margin_m: float = 1.0,
 ) -> Terrain:
-    """Axes of a map with shaded relief; returns the terrain that is drawn.
+    """Axes of a map with shaded relief, all of it or within bounds; returns the terrain drawn.
 
-    Args:
-        axes: to draw into.
-        terrain: to draw.
-        bounds: of the map; by default all of the terrain.
-        faded: towards grey by this share.
-        margin_m: terrain beyond the bounds that counts for its shades.
+    It is `faded` towards grey by a share; terrain within `margin_m` of the bounds has its part in
+    the shades.
     """
     if bounds is not None:
         (x_min, x_max, y_min, y_max), m = bounds, margin_m

@@ -1,12 +1,12 @@
 """A 3D scene of terrain, rover and marks, and pictures of it.
 
-PyBullet's software renderer (extra `viz`) gives the body and the depth at each pixel and lights the
-rover; terrain colours, the rover's shadow, haze and sky are added here. The scene has its own
-PyBullet client, so pictures do not touch the physics of a world.
+PyBullet's software renderer (extra `viz`) gives body and depth at each pixel and lights the rover;
+terrain colours, the rover's shadow, haze and sky are added here. Its client is the scene's own.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +21,7 @@ from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
 from mlnav import _core
+from mlnav.core import F32, F64
 from mlnav.sim.bullet_rig import import_pybullet
 from mlnav.terrain import Terrain
 from mlnav.viz import style
@@ -28,10 +29,9 @@ from mlnav.viz.camera import Camera
 from mlnav.viz.ground import GroundColours, ground_tiles, sun
 from mlnav.viz.model import RoverParts, Shape, joined
 from mlnav.viz.playback import Posture
-from mlnav.viz.relief import Bounds, filled
+from mlnav.viz.relief import filled
 
-F32 = NDArray[np.float32]
-F64 = NDArray[np.float64]
+U8 = NDArray[np.uint8]
 Colour = tuple[float, float, float]
 """Red, green, blue in [0, 1]."""
 
@@ -68,15 +68,9 @@ _HIDDEN_BY_M = 0.12
 
 @dataclass(frozen=True, eq=False)
 class Ribbon:
-    """Bands along lines on the terrain.
+    """Bands along lines of (n, 2) points on the terrain, world frame.
 
-    Attributes:
-        lines_m: (n, 2) points of each, world frame.
-        width_m: of the bands.
-        colour: as matplotlib takes it.
-        opacity: where it is visible.
-        hidden_opacity: where something hides it.
-        dashed: with gaps.
+    `hidden_opacity` is that of the parts that something hides.
     """
 
     lines_m: Sequence[F64]
@@ -92,57 +86,42 @@ class Picture:
     """A picture, and what each of its oversampled pixels shows.
 
     Attributes:
-        image: as seen by `camera`.
         depth_m: (h, w) along the camera's axis; infinite in the sky.
         kind: (h, w): SKY, GROUND, ROVER or MARK.
-        camera: of the image.
     """
 
     image: Image.Image
     depth_m: F32
-    kind: NDArray[np.uint8]
+    kind: U8
     camera: Camera
-
-    def hidden(self, points_m: ArrayLike) -> NDArray[np.bool_]:
-        """(n,): whether (n, 3) points are hidden or outside the picture."""
-        height, width = self.depth_m.shape
-        seen = self.camera.enlarged(width / self.camera.size_px[0]).project(points_m)
-        with np.errstate(invalid="ignore"):
-            column, row, _ = np.floor(seen).T
-            inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-        hidden = ~inside
-        at = np.flatnonzero(inside)
-        depth = self.depth_m[row[at].astype(int), column[at].astype(int)]
-        hidden[at] = seen[at, 2] > depth + _HIDDEN_BY_M
-        return np.asarray(hidden, np.bool_)
 
 
 class Scene:
-    """Terrain, a rover and marks.
+    """Terrain with holes at unknown cells, a rover and marks.
 
-    Args:
-        terrain: to draw; unknown cells are holes.
-        geometry: of the rover.
-        points_m: (n, 2) places around which all cells are drawn; the whole map by default.
+    Around (n, 2) `points_m` all cells are drawn.
 
     Raises:
         VizError: pybullet is missing.
     """
 
     def __init__(
-        self, terrain: Terrain, geometry: _core.RoverGeometry, points_m: ArrayLike | None = None
+        self, terrain: Terrain, geometry: _core.RoverGeometry, points_m: ArrayLike
     ) -> None:
         self._terrain = terrain
         self._filled_z = filled(terrain.z).astype(np.float32)
         self._plain_m = _plain_height(terrain)
-        near = _near(terrain, points_m)
+        points = np.asarray(points_m, np.float64)
+        low, high = points.min(axis=0) - _NEAR_GROUND_M, points.max(axis=0) + _NEAR_GROUND_M
+        near = (low[0], high[0], low[1], high[1])
         self._colours = GroundColours(terrain, near)
         self._stage, self._sun_stage = _Stage(), _Stage()
         for tile in ground_tiles(terrain, near, _NEAR_VERTICES, _FAR_VERTICES):
             up = np.tile([0.0, 0.0, 1.0], (len(tile.vertices), 1))
             self._stage.add(tile.vertices, up, tile.triangles)
         self._parts = RoverParts(geometry)
-        self._rovers = [_Rover(stage, self._parts) for stage in (self._stage, self._sun_stage)]
+        self._rover = self._stage.add_rover(self._parts)
+        self._sun_stage.add_rover(self._parts)
         self._middle_m = np.zeros(3)
 
     def close(self) -> None:
@@ -154,8 +133,8 @@ class Scene:
         """Place the rover."""
         self._middle_m = posture.point(self._parts.body_origin_m)
         frames = self._parts.placed(posture)
-        for rover in self._rovers:
-            rover.put(frames)
+        for stage in (self._stage, self._sun_stage):
+            stage.pose(frames)
 
     def add_goal(self, goal_m: tuple[float, float]) -> None:
         """A pole with a ball on top at (x, y)."""
@@ -173,7 +152,13 @@ class Scene:
     ) -> Picture:
         """Render the scene, oversampled and averaged."""
         fine = camera.enlarged(oversampling)
-        rgb, depth, kind = self._seen(fine)
+        rgb, buffer, bodies = self._stage.render(fine)
+        kind = np.full(bodies.shape, MARK, np.uint8)
+        kind[bodies <= self._rover[-1]] = ROVER
+        kind[bodies < self._rover[0]] = GROUND  # added first
+        kind[bodies < 0] = SKY
+        near, far = np.float32(camera.near_m), np.float32(_FAR_M)
+        depth = far * near / (far - (far - near) * buffer)
         canvas = rgb.reshape(-1, 3).astype(np.float32)
         self._paint_ground(canvas, fine, depth, kind)
         self._paint_sky(canvas, fine, kind)
@@ -188,51 +173,21 @@ class Scene:
             image = image.resize(camera.size_px, Image.Resampling.HAMMING)
         return Picture(image, depth, kind, camera)
 
-    def _seen(self, camera: Camera) -> tuple[NDArray[np.uint8], F32, NDArray[np.uint8]]:
-        """Colours of rover and marks, depth and kind at each pixel."""
-        rgb, buffer, bodies = self._stage.render(camera)
-        kind = np.full(bodies.shape, MARK, np.uint8)
-        kind[bodies <= self._rovers[0].bodies[-1]] = ROVER
-        kind[bodies < self._rovers[0].bodies[0]] = GROUND  # added first
-        kind[bodies < 0] = SKY
-        near, far = np.float32(camera.near_m), np.float32(_FAR_M)
-        return rgb, far * near / (far - (far - near) * buffer), kind
-
-    # ----------------------------------------------------------------------------------- painting
-
-    def _paint_ground(
-        self, canvas: F32, camera: Camera, depth: F32, kind: NDArray[np.uint8]
-    ) -> None:
+    def _paint_ground(self, canvas: F32, camera: Camera, depth: F32, kind: U8) -> None:
         at = np.flatnonzero(kind == GROUND)
         if not at.size:
             return
-        x, y, z = self._places(camera, at, depth.reshape(-1)[at])
-        distance = np.sqrt(sum(d**2 for d in _offsets((x, y, z), camera.eye_m)))
+        rays = _rays(camera, at) * depth.reshape(-1)[at]
+        distance = np.linalg.norm(rays, axis=0)
         # At a low angle a pixel covers a long strip: a size between its length and its width.
-        slant = np.sqrt(distance / np.maximum(np.float32(camera.eye_m[2]) - z, 0.05 * distance))
+        slant = np.sqrt(distance / np.maximum(-rays[2], 0.05 * distance))
+        x, y, _ = places = rays + _column(camera.eye_m)
         colours = self._colours.at(x, y, distance * np.float32(camera.pixel_rad) * slant)
-        colours *= self._sunlit(x, y, z)[:, None]
+        colours *= self._sunlit(places)[:, None]
         canvas[at] = _hazed(colours, distance)
 
-    def _places(self, camera: Camera, at: NDArray[np.intp], depth: F32) -> tuple[F32, F32, F32]:
-        """x, y, z of what is visible at pixels, given by index and depth."""
-        width, height = camera.size_px
-        (across, up), (right, above, forward) = camera.half, camera.axes
-        u = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * across
-        v = (1.0 - (np.arange(height) + 0.5) / height * 2.0) * up
-        row, column = np.divmod(at, width)
-        u_at, v_at = u.astype(np.float32)[column] * depth, v.astype(np.float32)[row] * depth
-        x, y, z = (
-            np.float32(camera.eye_m[i])
-            + u_at * np.float32(right[i])
-            + v_at * np.float32(above[i])
-            + depth * np.float32(forward[i])
-            for i in range(3)
-        )
-        return x, y, z
-
-    def _sunlit(self, x: F32, y: F32, z: F32) -> F32:
-        """Light at places on the terrain: less in the rover's shadow, from a view from the sun."""
+    def _sunlit(self, places: F32) -> F32:
+        """Light at (3, n) places on the terrain: less in the rover's shadow, seen from the sun."""
         middle, half, away = self._middle_m, _SHADOW_HALF_M, _SHADOW_FROM_M
         size, width_deg = (_SHADOW_PX, _SHADOW_PX), 2.0 * math.degrees(math.atan2(half, away))
         eye = middle + away * sun()
@@ -242,34 +197,31 @@ class Scene:
         soft = mask.resize((_SHADOW_PX // 3, _SHADOW_PX // 3), Image.Resampling.BOX)
         blurred = np.asarray(soft.resize(mask.size, Image.Resampling.BILINEAR), np.float32)
         scale = _SHADOW_PX / (2.0 * half)
-        dx, dy, dz = _offsets((x, y, z), middle)
-        right, up = sight.axes[0].astype(np.float32), sight.axes[1].astype(np.float32)
-        column = (dx * right[0] + dy * right[1] + dz * right[2] + half) * scale
-        row = (half - dx * up[0] - dy * up[1] - dz * up[2]) * scale
-        inside = np.abs(np.stack([column, row]) - half * scale) < half * scale
-        near = np.flatnonzero(inside.all(axis=0))
-        shade = ndimage.map_coordinates(
-            blurred, np.stack([row[near], column[near]]) - 0.5, order=1, mode="nearest"
-        )
-        light = np.ones(len(x), np.float32)
+        right, up, _ = sight.axes.astype(np.float32)
+        offsets = np.stack([-up, right]) @ (places - _column(middle))  # down and to the right
+        near = np.flatnonzero((np.abs(offsets) < half).all(axis=0))
+        at = (offsets[:, near] + half) * scale - 0.5
+        shade = ndimage.map_coordinates(blurred, at, order=1, mode="nearest")
+        light = np.ones(places.shape[1], np.float32)
         light[near] -= (_SHADOW_DARK / 255.0) * shade
         return light
 
-    def _paint_sky(self, canvas: F32, camera: Camera, kind: NDArray[np.uint8]) -> None:
+    def _paint_sky(self, canvas: F32, camera: Camera, kind: U8) -> None:
         at = np.flatnonzero(kind == SKY)
         if not at.size:
             return
-        x, y, z = self._places(camera, at, np.ones(len(at), np.float32))
-        dx, dy, dz = _offsets((x, y, z), camera.eye_m)
-        height = np.clip(dz / np.maximum(np.hypot(dx, dy), 1e-6), 0.0, 1.0) ** np.float32(0.6)
+        rays = _rays(camera, at)
+        slope = rays[2] / np.maximum(np.hypot(rays[0], rays[1]), 1e-6)
+        height = np.clip(slope, 0.0, 1.0) ** np.float32(0.6)
         colours = _HAZE + height[:, None] * (_ZENITH - _HAZE)
-        below = np.flatnonzero(dz < -1e-4)
+        below = np.flatnonzero(rays[2] < -1e-4)
         if below.size:
-            colours[below] = self._plain(camera, dx[below], dy[below], dz[below])
+            colours[below] = self._plain(camera, rays[:, below])
         canvas[at] = colours
 
-    def _plain(self, camera: Camera, dx: F32, dy: F32, dz: F32) -> F32:
+    def _plain(self, camera: Camera, rays: F32) -> F32:
         """A blurred plain beyond the map, and unknown cells on it."""
+        dx, dy, dz = rays
         eye = camera.eye_m.astype(np.float32)
         (ny, nx), res = self._terrain.shape, np.float32(self._terrain.resolution_m)
         x_min, x_max, y_min, y_max = map(np.float32, self._terrain.extent_m)
@@ -285,13 +237,12 @@ class Scene:
             drop = np.maximum(eye[2] - self._filled_z[row, column], 0.1)
             times[at] = np.where(hole[at], -drop / dz[at], times[at])
         # The map's colours continue beyond its edges for a while, mirrored and blurred.
-        inner_x = x_min + _mirrored(x - x_min, x_max - x_min)
-        inner_y = y_min + _mirrored(y - y_min, y_max - y_min)
+        inner_x, inner_y = _mirrored(x, x_min, x_max), _mirrored(y, y_min, y_max)
         beyond = np.hypot(x - np.clip(x, x_min, x_max), y - np.clip(y, y_min, y_max))
         mean = self._colours.mean
         likeness = np.exp(beyond * np.float32(-1.0 / _LIKE_M))[:, None]
         colours = mean + likeness * (self._colours.vague(inner_x, inner_y) - mean)
-        distance = times * np.sqrt(dx * dx + dy * dy + dz * dz)
+        distance = times * np.linalg.norm(rays, axis=0)
         colours[hole] = _UNKNOWN
         return _hazed(colours, distance)
 
@@ -330,22 +281,29 @@ class Scene:
         along = np.gradient(points, axis=0)
         along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-12)
         aside = 0.5 * ribbon.width_m * np.column_stack([-along[:, 1], along[:, 0]])
-        left, right = (self._laid(points + edge, points) for edge in (aside, -aside))
+        unknown = np.nan_to_num(self._terrain.height(*points.T), nan=self._plain_m)
+        left, right = (
+            laid(self._terrain, points + edge, _LAID_M, unknown) for edge in (aside, -aside)
+        )
         pieces = np.stack([left[:-1], left[1:], right[1:], right[:-1]], axis=1)
         if ribbon.dashed:
             pieces = pieces[np.arange(len(pieces)) // _DASH % 2 == 0]
         return pieces.reshape(-1, 3)
 
-    def _laid(self, xy: F64, middle: F64) -> F64:
-        """(n, 3) points just above the terrain; unknown heights are those of the middle line."""
-        z = self._terrain.height(xy[:, 0], xy[:, 1])
-        between = self._terrain.height(middle[:, 0], middle[:, 1])
-        z = np.where(np.isfinite(z), z, np.nan_to_num(between, nan=self._plain_m))
-        return np.column_stack([xy, z + _LAID_M])
-
 
 class VizError(ValueError):
     """A picture cannot be made; the message says which and why."""
+
+
+def needs(*modules: str) -> None:
+    """Check that libraries of the extra `viz` are installed.
+
+    Raises:
+        VizError: some are missing.
+    """
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise VizError(f"{' and '.join(missing)} missing: pip install 'mlnav[viz]'")
 
 
 def ring(centre_m: tuple[float, float], radius_m: float) -> F64:
@@ -354,15 +312,18 @@ def ring(centre_m: tuple[float, float], radius_m: float) -> F64:
     return np.add(centre_m, radius_m * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
+def laid(terrain: Terrain, xy: F64, above_m: float, unknown_m: float | F64) -> F64:
+    """(n, 3) points above the terrain, or above given heights where it is unknown."""
+    z = terrain.height(*xy.T)
+    return np.column_stack([xy, np.where(np.isfinite(z), z, unknown_m) + above_m])
+
+
 class _Stage:
     """A PyBullet client and its bodies."""
 
     def __init__(self) -> None:
-        try:
-            pybullet = import_pybullet()
-        except ImportError as fault:
-            raise VizError("pictures in 3D need pybullet: pip install 'mlnav[viz]'") from fault
-        self._bullet: Any = pybullet
+        needs("pybullet")
+        self._bullet = pybullet = import_pybullet()
         self._client = int(pybullet.connect(pybullet.DIRECT))
         self.close = weakref.finalize(self, pybullet.disconnect, self._client)
 
@@ -375,6 +336,17 @@ class _Stage:
     def add_ball(self, radius_m: float, colour: Colour) -> int:
         """Add a sphere; returns the body's number."""
         return self._add(self._bullet.GEOM_SPHERE, colour, radius=radius_m)
+
+    def add_rover(self, parts: RoverParts) -> list[int]:
+        """Add the rover's links; returns the bodies' numbers."""
+        self._links = {link.name: self.add_shapes(link.shapes) for link in parts.links}
+        return [body for bodies in self._links.values() for body in bodies]
+
+    def pose(self, frames: Mapping[str, tuple[F64, F64]]) -> None:
+        """Place the rover's links, by name."""
+        for name, bodies in self._links.items():
+            for body in bodies:
+                self.move(body, *frames[name])
 
     def _add(self, kind: int, colour: Colour, **shape: Any) -> int:
         client: dict[str, Any] = {"physicsClientId": self._client}
@@ -395,7 +367,7 @@ class _Stage:
             body, at_m.tolist(), turned, physicsClientId=self._client
         )
 
-    def render(self, camera: Camera) -> tuple[NDArray[np.uint8], F32, NDArray[np.int32]]:
+    def render(self, camera: Camera) -> tuple[U8, F32, NDArray[np.int32]]:
         """(h, w, 3) colours, (h, w) depth buffer and (h, w) body, -1 for none."""
         p, eye, axes = self._bullet, camera.eye_m, camera.axes
         across, up = (camera.near_m * tangent for tangent in camera.half)
@@ -415,21 +387,6 @@ class _Stage:
         return rgba[..., :3], depth, bodies
 
 
-class _Rover:
-    """The rover's bodies on a stage."""
-
-    def __init__(self, stage: _Stage, parts: RoverParts) -> None:
-        self._stage = stage
-        self._bodies = {link.name: stage.add_shapes(link.shapes) for link in parts.links}
-        self.bodies = [body for bodies in self._bodies.values() for body in bodies]
-
-    def put(self, frames: Mapping[str, tuple[F64, F64]]) -> None:
-        """Place all links by name."""
-        for name, bodies in self._bodies.items():
-            for body in bodies:
-                self._stage.move(body, *frames[name])
-
-
 def _evenly(points: F64) -> F64:
     """Points along a line at most `_PIECE_M` apart, without duplicates."""
     step = np.hypot(*np.diff(points, axis=0).T)
@@ -442,10 +399,19 @@ def _evenly(points: F64) -> F64:
     return np.column_stack([np.interp(at, way, column) for column in points.T])
 
 
-def _offsets(places: Iterable[F32], origin_m: F64) -> tuple[F32, F32, F32]:
-    """x, y, z from an origin."""
-    x, y, z = (v - np.float32(o) for v, o in zip(places, origin_m, strict=True))
-    return x, y, z
+def _rays(camera: Camera, at: NDArray[np.intp]) -> F32:
+    """(3, n) directions from the eye through pixels, given by index; 1 along the camera's axis."""
+    width, height = camera.size_px
+    row, column = np.divmod(at, width)
+    across, up = camera.half
+    u = (((np.arange(width) + 0.5) / width * 2.0 - 1.0) * across).astype(np.float32)
+    v = ((1.0 - (np.arange(height) + 0.5) / height * 2.0) * up).astype(np.float32)
+    through = np.stack([u[column], v[row], np.ones(len(at), np.float32)])
+    return np.asarray(camera.axes.T.astype(np.float32) @ through)
+
+
+def _column(vector: F64) -> F32:
+    return vector.astype(np.float32)[:, None]
 
 
 def _hazed(colours: F32, distance_m: F32) -> F32:
@@ -453,18 +419,9 @@ def _hazed(colours: F32, distance_m: F32) -> F32:
     return np.asarray(_HAZE + clear * (colours - _HAZE))
 
 
-def _mirrored(along: F32, length: np.float32) -> F32:
-    """Places folded onto [0, length] as by a mirror at either end."""
-    folded = np.mod(along, 2.0 * length)
-    return np.asarray(np.minimum(folded, 2.0 * length - folded), np.float32)
-
-
-def _near(terrain: Terrain, points_m: ArrayLike | None) -> Bounds:
-    if points_m is None:
-        return terrain.extent_m
-    x, y = np.asarray(points_m, np.float64).reshape(-1, 2).T
-    m = _NEAR_GROUND_M
-    return float(x.min() - m), float(x.max() + m), float(y.min() - m), float(y.max() + m)
+def _mirrored(x: F32, low: np.float32, high: np.float32) -> F32:
+    """Places folded onto [low, high] as by a mirror at either end."""
+    return np.asarray(high - np.abs(np.mod(x - low, 2.0 * (high - low)) - (high - low)), np.float32)
 
 
 def _plain_height(terrain: Terrain) -> float:

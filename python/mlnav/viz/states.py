@@ -39,12 +39,7 @@ RISK = style.SHARE.reversed()
 class View:
     """A cycle planned by one contender.
 
-    Attributes:
-        name: of the contender.
-        config: of the contender.
-        navigator: that planned the cycle.
-        cycle: its result.
-        risk: its heuristic's map, whether the planner asked for it or not; None without one.
+    Risk is its heuristic's map, whether the planner asked for it or not; None without one.
     """
 
     name: str

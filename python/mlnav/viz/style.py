@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -78,11 +79,9 @@ def axes_by_inches(figure: Figure) -> Callable[[float, float, float, float], Axe
 
 
 def map_page(height_in: float = 7.4) -> tuple[Figure, Axes, Callable[..., Axes]]:
-    """A figure with a large map at the left and panels beside it.
+    """A figure, the axes of a large map at the left, and a function that adds a panel beside it.
 
-    Returns:
-        The figure, the axes of the map, and a function that adds a panel: bottom and height in
-        figure fraction, then optionally its left and right edge in [0, 1] of the column.
+    A panel has bottom and height in figure fraction, left and right edge in [0, 1] of the column.
     """
     figure = new_figure(11.0, height_in)
     first, last = _SIDE
@@ -113,12 +112,7 @@ def headline(
 ) -> None:
     """Title and lines of numbers at the top, the credit of the data at the foot.
 
-    Args:
-        figure: to write on.
-        title: its lines beyond the first take `TITLE_LINE_IN` each.
-        lines: below it.
-        left: where text begins, in figure fraction.
-        credit: shortened where it does not fit a line.
+    Text begins at `left` in figure fraction; a credit too long for a line is shortened.
     """
     height_in = float(figure.get_size_inches()[1])
     top = 1.0 - _TITLE_TOP_IN / height_in
@@ -127,12 +121,8 @@ def headline(
         y = top - (0.30 + TITLE_LINE_IN * title.count("\n") + 0.20 * i) / height_in
         figure.text(left, y, line, fontsize=9, color=SOFT_INK, va="top")
     if credit:
-        text = " ".join(credit.split())
-        text = text if len(text) <= 170 else text[:167] + "..."
+        text = textwrap.shorten(credit, 170, placeholder="...")
         figure.text(left, 0.012, text, fontsize=6, color=SOFT_INK, va="bottom")
-
-
-# ------------------------------------------------------------------------------------------- axes
 
 
 def plain_axes(axes: Axes) -> None:
@@ -183,9 +173,6 @@ def scale_bar(axes: Axes) -> None:
     axes.barh([y] * 2, length / 2, thick, [x, x + length / 2], color=["#ffffff", INK], **look)
     at, look = (x + length / 2, y + 1.8 * thick), {"ha": "center", "va": "bottom", "zorder": 20}
     halo_text(axes, f"{length:g} m", at, (0, 0), size=8, bold=False, **look)
-
-
-# ------------------------------------------------------------------------------------------ marks
 
 
 def halo_text(
@@ -243,24 +230,14 @@ def mark_ends(axes: Axes, start_m: Sequence[float] | None, goal_m: Sequence[floa
             marker(axes, point[0], point[1], shape, colour, name)
 
 
-# ------------------------------------------------------------------------------- text and colours
-
-
 def folded(text: str, most: int) -> list[str]:
     """Text in lines of at most `most` characters, none of it left out.
 
     Broken after blanks and after separators in names, else within a word.
     """
-    lines = [""]
-    for part in re.findall(r"[^ _/;,+\-]*[ _/;,+\-]|[^ _/;,+\-]+", text):
-        if len(lines[-1]) + len(part.rstrip()) > most and lines[-1]:
-            lines.append("")
-        rest = lines[-1] + part
-        while len(rest.rstrip()) > most:
-            lines[-1], rest = rest[:most], rest[most:]
-            lines.append("")
-        lines[-1] = rest
-    return [line.rstrip() for line in lines]
+    wrapper = textwrap.TextWrapper(most, break_on_hyphens=False)
+    wrapper.wordsep_simple_re = re.compile(r"( |[^ _/;,+\-]*[_/;,+\-])")
+    return wrapper.wrap(text) or [""]
 
 
 _COLOURS = {"none": "#8d817b", "sobel": "#e8743b", "network": "#12a594", "oracle": "#3b4a8c"}

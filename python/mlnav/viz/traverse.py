@@ -92,10 +92,12 @@ def draw_ending(axes: Axes, result: TraverseResult, config: Config) -> None:
     x, y, _ = result.end
     look: dict[str, Any] = {"markeredgecolor": "#ffffff", "markeredgewidth": 1.3, "zorder": 18}
     axes.plot(x, y, "X", color=style.BAD, markersize=13, **look)
-    why = result.outcome.replace("_", " ")
-    if result.faults:
-        why += ": " + ", ".join(result.faults)
-    style.halo_text(axes, why, (x, y), (11, -16), size=9, zorder=19)
+    style.halo_text(axes, ending(result), (x, y), (11, -16), size=9, zorder=19)
+
+
+def ending(result: TraverseResult) -> str:
+    """How a run ended: outcome and faults."""
+    return ": ".join(filter(None, (result.outcome.replace("_", " "), ", ".join(result.faults))))
 
 
 def numbers(result: TraverseResult) -> tuple[str, list[str]]:

@@ -10,10 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
-from numpy.typing import NDArray
 
 from mlnav.config import Config
-from mlnav.core import WHEELS
+from mlnav.core import F64, WHEELS
 from mlnav.sim.explain import Explanation, explain
 from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.sim.world import CONSTRAINTS, STATE_COLUMNS, UnsafeState
@@ -22,21 +21,17 @@ from mlnav.viz import style
 from mlnav.viz.explain import FRONT_IN, MAP_IN, SIDE_IN, PoseDrawing
 from mlnav.viz.rover import pan_corners, placed
 
-F64 = NDArray[np.float64]
-
 
 def unsafe_figure(terrain: Terrain, result: TraverseResult, config: Config) -> Figure:
     """The first unsafe state of a run: map, elevations, and the broken constraint's curve.
 
-    Args:
-        terrain: that the run drove on.
-        result: a run with an unsafe state.
-        config: of the run.
-
     Raises:
         ValueError: the run has no unsafe state.
     """
-    record, unsafe = _first(result)
+    record = next((c for c in result.cycles if c.unsafe is not None), None)
+    if record is None or record.unsafe is None:
+        raise ValueError("the run has no unsafe state to draw")
+    unsafe = record.unsafe
     explanation = _explained(terrain, record, unsafe, config)
     drawing = PoseDrawing(terrain, explanation, config)
     width_in = 13.2
@@ -67,13 +62,6 @@ def unsafe_figure(terrain: Terrain, result: TraverseResult, config: Config) -> F
     title = f"{terrain.name}: {result.outcome.replace('_', ' ')}"
     style.headline(figure, title, lines, 0.55 / width_in, terrain.attribution)
     return figure
-
-
-def _first(result: TraverseResult) -> tuple[CycleRecord, UnsafeState]:
-    for record in result.cycles:
-        if record.unsafe is not None:
-            return record, record.unsafe
-    raise ValueError("the run has no unsafe state to draw")
 
 
 def _explained(
@@ -127,13 +115,15 @@ def _draw_curve(axes: Axes, result: TraverseResult, unsafe: UnsafeState) -> None
     name = unsafe.constraint if measured else "tilt"
     constraint = CONSTRAINTS[name]
     scale, unit = (math.degrees(1.0), "°") if constraint.unit == "rad" else (1.0, " m")
-    driven = [(before, c.states.columns) for before, c in _starts(result) if len(c.states)]
-    along = np.concatenate([before + columns["driven_m"] for before, columns in driven])
-    values = scale * np.concatenate([constraint.values(columns) for _, columns in driven])
+    before = [0.0, *(c.driven_m for c in result.cycles)]
+    runs = zip(before, result.cycles, strict=False)
+    judged = [(driven_m, c.states.columns) for driven_m, c in runs if len(c.states)]
+    along = np.concatenate([driven_m + columns["driven_m"] for driven_m, columns in judged])
+    values = scale * np.concatenate([constraint.values(columns) for _, columns in judged])
     style.plain_axes(axes)
-    note = (
-        "dot: the first one beyond the limit" if measured else f"{unsafe.constraint} has no number"
-    )
+    note = "dot: the first one beyond the limit"
+    if not measured:
+        note = f"{unsafe.constraint} has no number"
     style.panel_title(axes, f"{name.capitalize()} along the way", f"all judged states; {note}")
     axes.plot(along, values, color="#a9543a", lw=1.2, zorder=3)
     axes.set_xlim(0.0, max(float(along[-1]), unsafe.distance_m, 0.1))
@@ -153,9 +143,3 @@ def _draw_curve(axes: Axes, result: TraverseResult, unsafe: UnsafeState) -> None
     axes.set_ylim(low, high + 0.18 * max(high - low, 1e-3))
     axes.yaxis.set_major_formatter(lambda v, _: f"{v:z.3g}{unit}")
     axes.set_xlabel("driven (m)")
-
-
-def _starts(result: TraverseResult) -> list[tuple[float, CycleRecord]]:
-    """Distance driven before each cycle [m], and the cycle."""
-    before = [0.0, *(c.driven_m for c in result.cycles)]
-    return list(zip(before, result.cycles, strict=False))
