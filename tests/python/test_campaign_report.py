@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from campaign_cases import tiny
@@ -23,7 +24,7 @@ from mlnav import campaign
 from mlnav.campaign import CampaignError, merge, status
 from mlnav.campaign.analysis import Failure
 from mlnav.campaign.definition import Definition, parse_definition
-from mlnav.campaign.replay import find
+from mlnav.campaign.replay import find, replay
 from mlnav.campaign.store import CYCLES, TRIALS, Writer, create, locked, part_path
 from mlnav.config import Config
 from mlnav.report.report import (
@@ -33,8 +34,9 @@ from mlnav.report.report import (
     markdown_cell,
     write_report,
 )
-from mlnav.report.stills import _draw, chosen
+from mlnav.report.stills import _draw, chosen, drive_in_bounds
 from mlnav.report.tables import cell, number, p_value
+from mlnav.sim.explain import explain_drive
 from mlnav.stats import Estimate, Rate
 
 for library in ("jinja2", "plotly"):
@@ -164,6 +166,29 @@ def test_a_campaign_from_beginning_to_page(driven: Path) -> None:
     assert {name: path.read_bytes() for name, path in paths.items()} == before
 
 
+def test_a_drive_is_drawn_inside_its_bounds(tmp_path: Path) -> None:
+    definition = odd(name="bounds", terrains=["0/.02"], config={})
+    store = run(definition, tmp_path / "c")
+    page = checked(write_report(store.folder, pictures=1))
+    assert "bounds" in page.ids
+    assert len([x for x in page.loads if x.startswith("data:image/jpeg;base64,")]) == 1
+    row = store.rows(("key",))[0]
+    trial = find(row["key"], store.folder)
+    again = replay(trial)
+    drive = explain_drive(again.scenario.terrain, trial.trial.config, again.result.cycles)
+    assert drive.safe
+    assert drive.edge_m[-1] >= again.result.driven_m - 1e-6
+    part = np.clip(np.searchsorted(drive.edge_m, drive.state_m), 1, len(drive.edge_m) - 1) - 1
+    for name, bounds in drive.bounds.items():
+        inside = [
+            (bounds[p, 0] - 1e-4 <= v <= bounds[p, 1] + 1e-4)
+            for p, v in zip(part, drive.settled[name], strict=True)
+        ]
+        assert np.mean(inside) > 0.97, name  # a state at an edge belongs to both stretches
+    lost = odd(name="lost", terrains=["0/.02"], config={"localization": "wheel"})
+    assert drive_in_bounds(run(lost, tmp_path / "s")) is None
+
+
 def test_failures_are_driven_again_and_drawn(tmp_path: Path) -> None:
     store = run(failing(tmp_path), tmp_path / "c")
     failures = [r for r in store.trials().to_pylist() if not r["success"]]
@@ -171,7 +196,7 @@ def test_failures_are_driven_again_and_drawn(tmp_path: Path) -> None:
     paths = write_report(store.folder, tmp_path / "out", pictures=1)
     page = checked(paths)
     pictures = [load for load in page.loads if load.startswith("data:image/jpeg;base64,")]
-    assert len(pictures) == 1
+    assert len(pictures) == 1 + ("bounds" in page.ids)
     key = next(i for i in page.ids if i.startswith("failure-")).removeprefix("failure-")
     assert find(key, store.folder).row["success"] is False
     command = f"mlnav replay {key} --campaign {store.folder}"

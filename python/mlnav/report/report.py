@@ -30,7 +30,7 @@ from mlnav.report.charts import (
     plotly_script,
 )
 from mlnav.report.sentences import change_sentence, facts, sentence
-from mlnav.report.stills import stills
+from mlnav.report.stills import drive_in_bounds, stills
 from mlnav.report.tables import number, words
 from mlnav.sim.records import OUTCOMES
 from mlnav.stats import Estimate, PerExposure, Rate
@@ -155,6 +155,7 @@ def _write(target: Path, contents: Mapping[str, Any]) -> dict[str, Path]:
 def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
     charts = charts_of(analysis)
     drawn = stills(store.folder, analysis.failures, pictures) if pictures else []
+    bounded = drive_in_bounds(store) if pictures else None
     folder = shlex.quote(os.fspath(store.folder))
     return {
         "a": analysis,
@@ -176,6 +177,7 @@ def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
         "meanings": {e: OUTCOMES.get(e, "") for e in _outcomes(analysis)},
         "stills": [(s, None if s.jpeg is None else _data_uri(s.jpeg)) for s in drawn],
         "pictured": {s.failure.key for s in drawn},
+        "bounded": bounded and (bounded[0], _data_uri(bounded[1])),
         "replay": lambda key: f"mlnav replay {key} --campaign {folder}",
         "listed": analysis.failures[:LISTED_FAILURES],
         "terms": [(m.heading, m.definition) for m in METRICS if m.definition and m.tables],

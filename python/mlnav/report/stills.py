@@ -1,4 +1,4 @@
-"""Pictures of failures: the trials are driven again, which gives the same run, and drawn."""
+"""Pictures of trials, driven again, which gives the same run: failures, a drive in its bounds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from mlnav.campaign.analysis import Failure
 from mlnav.campaign.replay import find, replay
+from mlnav.campaign.store import Store
 from mlnav.compute import Limits, run_tasks
-from mlnav.trials.records import NO_RUN
+from mlnav.trials.records import NO_RUN, Row
 from mlnav.viz.style import PAPER
 
 if TYPE_CHECKING:
@@ -84,6 +85,35 @@ def stills(
             break
     late = f"Not drawn: the {all_s:g} s for pictures were over."
     return [drawn.get(key, Still(s.failure, s.like_it, note=late)) for key, s in kinds.items()]
+
+
+def drive_in_bounds(store: Store, trial_s: float = 60.0) -> tuple[Row, bytes] | None:
+    """The last contender's first success, and its settled states against the checker's bounds.
+
+    None where the rover did not see and follow its way exactly, or there is no success in time.
+    """
+    name = store.definition.names[-1]
+    config = store.definition.configs[name]
+    exact = (config.world.name, config.sensor.name, config.localization.name)
+    rows = store.rows(("key", "terrain", "trial", "contender", "success"))
+    row = next((r for r in rows if r["contender"] == name and r["success"]), None)
+    if row is None or exact != ("kinematic", "truth", "truth"):
+        return None
+    tasks = [(store.folder, row["key"])]
+    (ended,) = run_tasks(tasks, _draw_bounds, limits=Limits(wall_s=trial_s, attempts=1))
+    return None if ended.value is None else (row, ended.value)
+
+
+def _draw_bounds(task: tuple[Path, str]) -> bytes | None:
+    from mlnav.sim.explain import explain_drive
+    from mlnav.viz import way_figure
+
+    folder, key = task
+    again = replay(find(key, folder))
+    if again.scenario is None or again.result is None:
+        return None
+    terrain, config = again.scenario.terrain, again.record.trial.config
+    return _jpeg([way_figure(terrain, explain_drive(terrain, config, again.result.cycles), config)])
 
 
 def _draw(task: tuple[Path, str]) -> tuple[bytes | None, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -19,6 +19,7 @@ from mlnav.linkage import STATE, linkage
 from mlnav.nav.motion import Motion, Pose
 from mlnav.sim.cells import check_cells
 from mlnav.sim.loop import SimError
+from mlnav.sim.records import CycleRecord
 from mlnav.sim.world import CONSTRAINTS, STATE_COLUMNS, SettledStates
 from mlnav.terrain import Terrain
 
@@ -169,11 +170,11 @@ PART_M, STATE_M = 0.05, 0.01
 
 @dataclass(frozen=True, eq=False)
 class WayExplanation:
-    """A checker's answer along an arc or a turn in place, and the settled states on it.
+    """A checker's answer along a way, and the settled states on it.
 
     Attributes:
         pose: where it begins.
-        motion: the arc or turn.
+        motion: the arc or turn; None for a whole drive.
         safe, reasons: the verdict on the whole of it, as planners ask.
         edge_m: (n + 1,) where its stretches begin and end, in metres from the start.
         bounds: (n, 2) by name of `linkage.STATE`, of each stretch; NaN where there are none.
@@ -183,7 +184,7 @@ class WayExplanation:
     """
 
     pose: Pose
-    motion: Motion
+    motion: Motion | None
     safe: bool
     reasons: tuple[str, ...]
     edge_m: F64
@@ -200,36 +201,80 @@ def explain_way(terrain: Terrain, config: Config, pose: Pose, motion: Motion) ->
 
     Raises SimError: the pose is not on the map, or the motion is none or both.
     """
-    (checker, grid), model = _asked(terrain, config, pose), config.rover_model()
+    checker, grid = _asked(terrain, config, pose)
     if bool(motion.turn_rad) == bool(motion.length_m):
         raise SimError("a way is an arc or a turn in place")
-    turns = bool(motion.turn_rad)
     extent = motion.turn_rad or motion.length_m
-    way_m = abs(extent) * (1.5 if turns else 1.0)
-    steered = math.inf if turns else motion.curvature_per_m
-    whole = checker.reasons(motion.sweeps(pose, steered))
-
-    parts = max(1, math.ceil(way_m / PART_M))
+    steered = math.inf if motion.turn_rad else motion.curvature_per_m
+    parts = max(1, math.ceil(_way_m(steered, extent) / PART_M))
     rows = np.column_stack([
         _along(motion, pose, parts)[:-1], np.full((parts, 1), steered),
         np.full((parts, 1), extent / parts), np.full((parts, 1), math.nan),
     ])  # fmt: skip
-    report = checker.report(np.ascontiguousarray(rows))
-    count = max(1, math.ceil(way_m / STATE_M))
-    poses = _along(motion, pose, count)
-    steering = np.tile(model.wheel_steering_rad(steered), (len(poses), 1))
-    states = _core.settle(grid, model, np.ascontiguousarray(poses), steering_rad=steering)
+    return _explained(checker, grid, config, motion, motion.sweeps(pose, steered), rows)
+
+
+def explain_drive(
+    terrain: Terrain, config: Config, cycles: Sequence[CycleRecord]
+) -> WayExplanation:
+    """Ask about each sweep of a run as the planner did, and settle along them.
+
+    The checker is asked on the true ground, about motions driven exactly.
+
+    Raises SimError: nothing was driven.
+    """
+    rows, standing = [], 0.0
+    for cycle in cycles:
+        motion = Motion(cycle.turn_rad, cycle.curvature_per_m, cycle.length_m)
+        if motion.turn_rad or motion.length_m:
+            rows.append(motion.sweeps(cycle.pose, standing))
+            standing = motion.steered_after_per_m
+    if not rows:
+        raise SimError("nothing was driven")
+    checker, grid = _asked(terrain, config, cycles[0].pose)
+    asked = np.concatenate(rows)
+    return _explained(checker, grid, config, None, asked, asked[asked[:, 4] != 0.0])
+
+
+def _explained(
+    checker: _core.Checker,
+    grid: _core.Grid,
+    config: Config,
+    motion: Motion | None,
+    asked: F64,
+    rows: F64,
+) -> WayExplanation:
+    """The verdict on sweeps as asked; bounds of (n, 6) stretches, and states along these."""
+    whole, report = checker.reasons(asked), checker.report(np.ascontiguousarray(rows))
+    model = config.rover_model()
+    poses, steering, state_m = [], [], []
+    edge_m = np.concatenate([[0.0], np.cumsum([_way_m(row[3], row[4]) for row in rows])])
+    for row, begin, end in zip(rows, edge_m, edge_m[1:], strict=False):
+        x, y, heading, steered, extent, _ = map(float, row)
+        turns = math.isinf(steered)
+        stretch = Motion(extent, 0.0, 0.0) if turns else Motion(0.0, steered, extent)
+        count = max(1, math.ceil((end - begin) / STATE_M - 1e-9))
+        poses.append(_along(stretch, (x, y, heading), count))
+        steering.append(np.tile(model.wheel_steering_rad(steered), (count + 1, 1)))
+        state_m.append(np.linspace(begin, end, count + 1))
+    states = _core.settle(grid, model, np.concatenate(poses), steering_rad=np.concatenate(steering))
+    x, y, heading = map(float, rows[0, :3])
     return WayExplanation(
-        pose=pose,
+        pose=(x, y, heading),
         motion=motion,
         safe=not whole.any(),
         reasons=tuple(reason_names(int(np.bitwise_or.reduce(whole)))),
-        edge_m=np.linspace(0.0, way_m, parts + 1),
+        edge_m=edge_m,
         bounds={name: np.asarray(report[name], np.float64) for name in STATE},
         **{name: np.asarray(report[name], np.float64) for name in _ONE_SIDED},
-        state_m=np.linspace(0.0, way_m, count + 1),
+        state_m=np.concatenate(state_m),
         settled={name: np.asarray(states[name], np.float64) for name in STATE_COLUMNS},
     )
+
+
+def _way_m(steered_per_m: float, extent: float) -> float:
+    """Way of the outermost wheels."""
+    return abs(extent) * (1.5 if math.isinf(steered_per_m) else 1.0)
 
 
 def _along(motion: Motion, pose: Pose, count: int) -> F64:

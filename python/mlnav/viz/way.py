@@ -45,17 +45,20 @@ def way_figure(terrain: Terrain, way: WayExplanation, config: Config) -> Figure:
     one_sided("tilt, deg", degrees * way.tilt_max_rad, degrees * tilt, limits.tilt_max_deg, False)
     one_sided("relief, m", way.relief_max_m, relief, limits.relief_max_m, False)
     one_sided("clearance, m", way.clearance_min_m, clearance, limits.clearance_min_m, True)
+    turns = way.motion is not None and way.motion.turn_rad
     for axes in panels[-1]:
-        axes.set_xlabel("way of the outermost wheels, m" if way.motion.turn_rad else "way, m")
+        axes.set_xlabel("way of the outermost wheels, m" if turns else "way, m")
     x, y, heading = way.pose
-    motion = (
-        f"turn of {math.degrees(way.motion.turn_rad):.0f} deg"
-        if way.motion.turn_rad
-        else f"arc of {way.motion.length_m:g} m at {way.motion.curvature_per_m:g} 1/m"
-    )
+    if way.motion is None:
+        motion = f"drive of {way.edge_m[-1]:.1f} m"
+    elif turns:
+        motion = f"turn of {math.degrees(way.motion.turn_rad):.0f} deg"
+    else:
+        motion = f"arc of {way.motion.length_m:g} m at {way.motion.curvature_per_m:g} 1/m"
     lines = [
-        f"from ({x:g}, {y:g}) m, heading {math.degrees(heading):g}°   ·   {config.checker.name},"
-        f" {config.limits.name}: bands are bounds, points settled states, dashed lines limits"
+        f"from ({x:.2f}, {y:.2f}) m, heading {math.degrees(heading):.1f}°   ·  "
+        f" {config.checker.name}, {config.limits.name}:"
+        " bands are bounds, points settled states, dashed lines limits"
     ]
     title = f"{terrain.name}: {motion}, {verdict(way)}"
     style.headline(figure, title, lines, 0.55 / 12.4, terrain.attribution)
