@@ -1,9 +1,7 @@
 """The network: predicts ACE verdicts for every cell and heading of a window in one pass.
 
-Fully convolutional. Heights at the map's resolution are folded into the channels of a coarser trunk
-(a trunk cell is `fold` map cells wide), relative to a local mean whose slope is a further input. A
-small U-Net follows; its last layer unfolds `unfold`^2 risk cells from each trunk cell. Inputs are
-heights and a mask of known cells alone: features are computed inside the graph.
+Heights are folded into the channels of a coarser trunk, relative to a local mean whose slope is a
+further input. A small U-Net follows; its last layer unfolds risk cells from each trunk cell.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Training of one network for one pair of checker and limits.
 
-Deterministic: the order of windows and the symmetry applied to each follow from (seed, epoch), so
-an interrupted and resumed training gives the same result.
+The order of windows and the symmetry of each follow from (seed, epoch): resuming changes nothing.
 """
 
 from __future__ import annotations

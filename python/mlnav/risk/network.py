@@ -1,7 +1,7 @@
 """The learned heuristic: a network that predicts the checker's verdicts, through ONNX Runtime.
 
-Any failure is harmless: the planner then works as the baseline, and an event says why. Only a model
-that exists but does not match its manifest stops a run, before it starts.
+Where it fails the planner works as the baseline, and an event says why. Only a model that does not
+match its manifest stops a run, before it starts.
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
 def network_input(z: F32) -> F32:
     """The network's input (1, 2, ny, nx) of (ny, nx) heights, NaN unknown.
 
-    Channels: height above the mean of the known ones, 0 where unknown; and 1 where known. Computed
-    in float64, since maps may lie at any altitude.
+    Channels: height above the mean of the known ones, 0 where unknown; and 1 where known.
     """
     known = np.isfinite(z)
     wide = z.astype(np.float64)
@@ -102,11 +101,7 @@ class NetworkRisk:
     name = "network"
 
     def __init__(self, settings: Network, config: Config) -> None:
-        """Load the model of the settings, checker and limits.
-
-        Raises ModelError: it exists and cannot be used: no manifest, a faulty one, another
-        checksum, or a network that is not what the manifest says.
-        """
+        """Load the model. Raises ModelError: it cannot be used, or breaks its manifest."""
         checker, limits = config.checker.name, config.limits.name
         self.inferences = 0
         self._events: list[str] = []

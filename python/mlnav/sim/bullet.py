@@ -113,10 +113,9 @@ class BulletWorld:
     def place(self, pose: Pose, *, origin_z_m: float | None = None) -> SettledStates:
         """Put the rover down, wheels straight, and let it settle: one state, safe or not.
 
-        It is dropped with its origin at `origin_z_m`, by default just above where the kinematic
-        world settles it. Where that finds no settled state, its unsafe state is returned. Raises
-        WorldError: outside the map or too near its edge, on unknown ground, or `origin_z_m` is
-        below or more than a few centimetres above the settled height.
+        It is dropped with its origin at `origin_z_m`, by default just above its settled height;
+        where it cannot settle, its unsafe state is returned. Raises WorldError: outside the map or
+        near its edge, on unknown ground, or dropped from below or from the air.
         """
         self.close()
         self._ground.check_start(pose)
@@ -451,9 +450,8 @@ class _Leg:
     def towards(self, target: Pose, pose: Pose, model: _core.RoverModel) -> tuple[list[float], F64]:
         """Steering angles and wheel rates that lead back to a target a little ahead.
 
-        Beside an arc the rover is steered as a critically damped spring of length `_RETURN_M`
-        would: y'' = -y / L^2 - 2 y' / L, primes by the way. It is as much faster or slower as it
-        lags or leads, within `_HASTE`.
+        Beside an arc it is steered as a critically damped spring of length L = `_RETURN_M`, y'' =
+        -y / L^2 - 2 y' / L, primes by the way; as much faster as it lags, within `_HASTE`.
         """
         ahead_m, left_m, turned_rad = seen_from(target, pose)
         if not self.ahead_m:

@@ -98,11 +98,7 @@ def one_cycle(
     *,
     heading_rad: float | None = None,
 ) -> tuple[Navigator, Cycle, Pose, Point]:
-    """A single planning cycle, for inspection: navigator, cycle, pose and goal.
-
-    Raises:
-        SimError, ConfigError, ModelError, TerrainError: as `traverse`.
-    """
+    """A planning cycle, for inspection: navigator, cycle, pose and goal. Raises as `traverse`."""
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
     simulated = SimulatedNavigator(terrain, config)

@@ -10,11 +10,10 @@ F64 = NDArray[np.float64]
 
 
 class RollingMap:
-    """Sums and counts of points on a lattice of square cells, in a window of it.
+    """Sums and counts of points on a lattice of cells, in a window that moves by whole cells.
 
-    Cell (iy, ix) of the lattice, any whole numbers, is centred on the anchor + resolution x
-    (ix, iy) and owns the half-open square about that point. The window moves by whole cells, so
-    nothing is resampled; cells that leave it are forgotten.
+    Cell (iy, ix) of the lattice, any whole numbers, is centred on the anchor + resolution x (ix,
+    iy) and owns the half-open square about that point. Cells that leave the window are forgotten.
     """
 
     def __init__(

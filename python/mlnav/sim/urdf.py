@@ -1,8 +1,7 @@
 """The rover as a URDF for a physics engine or a viewer, made from the planner's geometry.
 
-The default rover's ships as `sim/rover.urdf`. A joint has the name of the link that it carries.
-Rockers and bogies turn about the right axis (nose up positive, as in the planner), wheels about the
-left axis (forward positive). At zero the rover stands on level ground.
+A joint has the name of the link that it carries. Rockers and bogies turn about the right axis (nose
+up positive), wheels about the left axis (forward positive). At zero the rover stands level.
 """
 
 from __future__ import annotations
@@ -50,11 +49,10 @@ _ACROSS: Vector = (math.pi / 2.0, 0.0, 0.0)
 
 
 def rover_urdf(geometry: _core.RoverGeometry, mass_kg: float = ROVER_MASS_KG) -> str:
-    """The URDF of a rover of this mass, whose parts keep their shares of it.
+    """The URDF of a rover of this mass. Wheels and body collide; the body's bottom is the pan.
 
     The base link `body` has its origin at its centre of mass, `body_origin_m` in the rover frame.
-    Only the wheels and the body collide; the bottom face of the body is the belly pan. Raises
-    WorldError: no rover can be built with this geometry or mass.
+    Raises WorldError: no rover can be built with this geometry or mass.
     """
     _check(geometry, mass_kg)
     robot = Element("robot", name="mlnav_rover")

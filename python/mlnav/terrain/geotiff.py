@@ -180,11 +180,7 @@ def write_geotiff(path: str | os.PathLike[str], terrain: Terrain, *, force: bool
 
 @contextlib.contextmanager
 def _losses_are_faults() -> Iterator[None]:
-    """Refuse files of which GDAL warns, in this thread, that it could not read something.
-
-    A file that lost its last bytes often still has all its pixels: GDAL then drops the tag that was
-    cut, and with it units, names, scales or nodata.
-    """
+    """Refuse files of which GDAL warns, in this thread, that it could not read something."""
     thread, messages = threading.get_ident(), list[str]()
 
     def collect(record: logging.LogRecord) -> bool:

@@ -1,7 +1,6 @@
 """Landforms other than rocks, each a height field [m] of shape (ny, nx) added to the ground.
 
-Cell (iy, ix) is centred at ((ix + 0.5) res, (iy + 0.5) res). Every function draws from the
-generator it is given and from nothing else.
+Cell (iy, ix) is centred at ((ix + 0.5) res, (iy + 0.5) res).
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ def _spectral(
 ) -> FloatArray:
     """Gaussian field with power ~ f^-(2 hurst + 2) between two wavelengths.
 
-    Scaled by its spectrum to an expected RMS difference of 1 at ``lag_m`` along x and y, or without
-    a lag to an expected RMS height of 1; samples vary about that.
+    Its expected RMS difference is 1 at ``lag_m`` along x and y, or without a lag its RMS height.
     """
     n_y, n_x = (
         scipy.fft.next_fast_len(int(n * _SYNTHESIS_MARGIN) + 1, real=True) for n in grid.shape
@@ -108,8 +106,7 @@ def self_affine(
 ) -> FloatArray:
     """Self-affine relief: expected RMS difference ``rms_1m_m`` [m] at 1 m, growing as lag^hurst.
 
-    The law holds well inside the band of wavelengths (least, most) [m]; the longest is also limited
-    by 1.5 times the map.
+    The law holds between the wavelengths (least, most) [m] and below 1.5 times the map.
     """
     return rms_1m_m * _spectral(rng, grid, hurst, wavelength_m, 1.0)
 
@@ -157,8 +154,8 @@ def sample_craters(
 def crater_relief(rng: np.random.Generator, grid: Grid, craters: list[Crater]) -> FloatArray:
     """Parabolic bowls with raised, slightly wavy rims and ejecta falling off as r^-3.
 
-    Depth is from the ideal crest to the floor; small craters are old, so the crest is rounded,
-    which takes a quarter of the rim's height.
+    Depth is from the ideal crest to the floor; the crest is rounded by a quarter of the rim's
+    height.
     """
     relief = np.zeros(grid.shape)
     all_x, all_y = grid.centres()
@@ -234,8 +231,7 @@ def scarp(
 ) -> FloatArray:
     """A ledge: ground steps up by ``height_m`` within ``width_m`` to the left of its line.
 
-    The line runs along ``direction_rad`` over ``length_m``, with ends that fade out; behind it the
-    ground falls back over about ``back_m``.
+    The line fades out at both ends; behind it the ground falls back over about ``back_m``.
     """
     across, along = _trace(rng, grid, direction_rad, 0.6)
     ends = smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))

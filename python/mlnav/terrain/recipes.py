@@ -398,11 +398,10 @@ def cover_text(cfa: float) -> str:
 
 
 def benchmark_recipe(slope_deg: float, cfa: float) -> Recipe:
-    """The campaign class of a slope and a rock abundance.
+    """The campaign class of a slope and a rock abundance: 52 m at 0.1 m, start to goal 36 m.
 
-    A 52 m map at 0.1 m; start and goal lie 36 m apart along x, symmetric about the centre. The
-    slope's direction is drawn for each seed, so traverses climb, descend and cross it. Raises
-    TerrainError: slope above 45 deg or cfa above 0.3.
+    The slope's direction is drawn for each seed. Raises TerrainError: slope above 45 deg, cfa above
+    0.3.
     """
     try:
         return Recipe(
