@@ -88,12 +88,9 @@ def _check(g: _core.RoverGeometry, mass_kg: float) -> None:
         raise WorldError(f"no such rover: {fault}") from fault
 
     r, half = g.wheel_radius_m, 0.5 * g.wheel_width_m
-    axles = {
-        "front": (g.front_x_m, g.front_y_m),
-        "middle": (0.0, g.middle_y_m),
-        "rear": (g.rear_x_m, g.rear_y_m),
-    }
-    for a, b in (("front", "middle"), ("middle", "rear")):
+    places = (g.front_x_m, g.front_y_m), (0.0, g.middle_y_m), (g.rear_x_m, g.rear_y_m)
+    axles = dict(zip(("front", "middle", "rear"), places, strict=True))
+    for a, b in pairwise(axles):
         (xa, ya), (xb, yb) = axles[a], axles[b]
         if xa - xb < 2.0 * r and abs(ya - yb) < 2.0 * half:
             raise WorldError(f"the {a} wheels overlap the {b} wheels")
@@ -138,12 +135,9 @@ def _body(robot: Element, g: _core.RoverGeometry, mass_kg: float) -> None:
         _strut((lens_x, my + dy, mz), (lens_x + 0.03 * size, my + dy, mz), 0.05 * size, com)
         for dy in (-0.13 * size, 0.13 * size)
     ]
-    tail = _strut(
-        (g.pan_rear_x_m, 0.0, top - 0.25 * size),
-        (g.pan_rear_x_m - 0.45 * size, 0.0, top + 0.05 * size),
-        0.16 * size,
-        com,
-    )
+    root = (g.pan_rear_x_m, 0.0, top - 0.25 * size)
+    tip = (g.pan_rear_x_m - 0.45 * size, 0.0, top + 0.05 * size)
+    tail = _strut(root, tip, 0.16 * size, com)
     link = _link(robot, BODY, mass_kg, _box_inertia(mass_kg, box_size))
     _show(link, "gold", box)
     _show(link, "white", deck, mast, head)
@@ -190,10 +184,8 @@ def _suspension(robot: Element, g: _core.RoverGeometry, rover_kg: float, side: f
     )
     _joint(robot, bogie, rocker, rocker_at, bogie_at, pitches)
 
-    for place, parent, parent_at, at in (
-        ("front", rocker, rocker_at, front_at),
-        ("rear", bogie, bogie_at, rear_at),
-    ):
+    ends = ("front", rocker, rocker_at, front_at), ("rear", bogie, bogie_at, rear_at)
+    for place, parent, parent_at, at in ends:
         steer, wheel = f"steer_{place}_{name}", f"wheel_{place}_{name}"
         _fork(robot, g, steer, rover_kg * _STEER_SHARE, side)
         _joint(robot, steer, parent, parent_at, at, turns)

@@ -133,18 +133,14 @@ def sample_craters(
     per_km2: float,
     diameter_m: tuple[float, float],
     depth_ratio: tuple[float, float],
-    exponent: float = 2.8,
 ) -> list[Crater]:
-    """Craters by N(>D) = per_km2 (D / D_min)^-exponent, cut off at the largest diameter.
-
-    Centres lie up to the largest radius beyond the border.
-    """
+    """Craters by N(>D) = per_km2 (D / D_min)^-2.8, centres up to the largest radius off the map."""
     least, most = diameter_m
     margin = 0.5 * most
     width, depth = grid.size_m[0] + 2.0 * margin, grid.size_m[1] + 2.0 * margin
-    cut = (most / least) ** -exponent
+    cut = (most / least) ** -2.8
     count = rng.poisson(per_km2 * 1e-6 * (1.0 - cut) * width * depth)
-    diameters = least * rng.uniform(cut, 1.0, count) ** (-1.0 / exponent)
+    diameters = least * rng.uniform(cut, 1.0, count) ** (-1.0 / 2.8)
     xs = rng.uniform(-margin, grid.size_m[0] + margin, count)
     ys = rng.uniform(-margin, grid.size_m[1] + margin, count)
     ratios = rng.uniform(*depth_ratio, count)
@@ -200,23 +196,25 @@ def ripples(
     along = x * np.cos(direction_rad) + y * np.sin(direction_rad) + bend
     crest = (0.5 + 0.5 * np.cos(2.0 * np.pi * along / wavelength_m)) ** 1.5
     patches = smooth_noise(rng, grid, patch_m)
-    if cover < 1.0:
-        strength = smoothstep(0.5 + (patches - np.quantile(patches, 1.0 - cover)) / 0.8)
-    else:
-        strength = np.ones(grid.shape)
+    if cover >= 1.0:
+        return np.asarray(height_m * crest)
+    strength = smoothstep(0.5 + (patches - np.quantile(patches, 1.0 - cover)) / 0.8)
     return np.asarray(height_m * crest * strength)
 
 
 def _trace(
-    rng: np.random.Generator, grid: Grid, direction_rad: float, wander_m: float
+    rng: np.random.Generator, grid: Grid, direction_rad: float, length_m: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Distances [m] across and along a wandering line through a random place on the map."""
+    """Distance [m] across a wandering line through a random place on the map.
+
+    Also the line's strength, from 1 to 0 at its ends.
+    """
     x, y = grid.centres()
     px, py = rng.uniform(0.1, 0.9, 2) * grid.size_m
     cos, sin = np.cos(direction_rad), np.sin(direction_rad)
     along = (x - px) * cos + (y - py) * sin
-    across = (y - py) * cos - (x - px) * sin
-    return across + wander_m * smooth_noise(rng, grid, 8.0), along
+    across = (y - py) * cos - (x - px) * sin + 0.6 * smooth_noise(rng, grid, 8.0)
+    return across, smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))
 
 
 def scarp(
@@ -233,8 +231,7 @@ def scarp(
 
     The line fades out at both ends; behind it the ground falls back over about ``back_m``.
     """
-    across, along = _trace(rng, grid, direction_rad, 0.6)
-    ends = smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))
+    across, ends = _trace(rng, grid, direction_rad, length_m)
     rise = smoothstep(across / width_m + 0.5)
     back = np.exp(-0.5 * (np.maximum(across, 0.0) / back_m) ** 2)
     return height_m * ends * rise * back
@@ -250,8 +247,7 @@ def ditch(
     direction_rad: float,
 ) -> FloatArray:
     """A trough with a rounded floor, ``width_m`` from edge to edge, dying out at both ends."""
-    across, along = _trace(rng, grid, direction_rad, 0.6)
-    ends = smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))
+    across, ends = _trace(rng, grid, direction_rad, length_m)
     return -depth_m * ends * smoothstep(2.0 - np.abs(across) / (0.25 * width_m))
 
 
