@@ -31,8 +31,6 @@ from mlnav.terrain import Terrain
 
 _PLACE_S = 1.0
 _PLACE_ABOVE_M = 0.002
-_DROP_MAX_M = 0.05
-_SINK_MAX_M = 0.005
 
 _STEERED_RAD = 0.01
 _JAMMED_S = 2.0
@@ -110,12 +108,12 @@ class BulletWorld:
         limits = numbers_of_struct("world.limits", self._model.limits)
         return numbers_of("world", self._settings) | limits | engine
 
-    def place(self, pose: Pose, *, origin_z_m: float | None = None) -> SettledStates:
+    def place(self, pose: Pose) -> SettledStates:
         """Put the rover down, wheels straight, and let it settle: one state, safe or not.
 
-        It is dropped with its origin at `origin_z_m`, by default just above its settled height;
-        where it cannot settle, its unsafe state is returned. Raises WorldError: outside the map or
-        near its edge, on unknown ground, or dropped from below or from the air.
+        It is dropped from just above where the kinematic world settles it; where that finds no
+        settled state, its unsafe state is returned. Raises WorldError: outside the map or too near
+        its edge, or on unknown ground.
         """
         self.close()
         self._ground.check_start(pose)
@@ -125,16 +123,8 @@ class BulletWorld:
             columns = {**settled.columns, **untouched}
             return SettledStates(settled.poses, {name: columns[name] for name in _COLUMNS})
         posture = {name: float(settled.columns[name][0]) for name in STATE}
-        stands_m = posture["origin_z_m"]
-        from_m = stands_m + _PLACE_ABOVE_M if origin_z_m is None else origin_z_m
-        if not -_SINK_MAX_M <= from_m - stands_m <= _DROP_MAX_M:
-            where = "below" if from_m < stands_m else "in the air above"
-            raise WorldError(
-                f"the rover cannot start with its origin at {from_m:g} m: that is {where}"
-                f" {stands_m:g} m, where it stands"
-            )
         rig = self._new_rig()
-        rig.put(pose, {**posture, "origin_z_m": from_m})
+        rig.put(pose, {**posture, "origin_z_m": posture["origin_z_m"] + _PLACE_ABOVE_M})
         _, belly_n = rig.step(rig.steps_in(_PLACE_S))
         stand = rig.stand()
         if stand is None:
