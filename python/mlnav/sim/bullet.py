@@ -17,6 +17,7 @@ from mlnav.nav.motion import F64, Motion, Pose, wrapped
 from mlnav.sim import urdf
 from mlnav.sim.bullet_rig import STEER_RAD_S, Ground, Rig, Stand, load_library
 from mlnav.sim.world import (
+    CONSTRAINTS,
     PHASES,
     STATE_COLUMNS,
     Execution,
@@ -257,8 +258,7 @@ class BulletWorld:
 
     def _judged(self, rig: Rig, log: _Log) -> Row:
         """The columns of `_core.settle` for the rover as measured."""
-        stand, limits = log.stand, self._model.limits
-        posture = stand.posture
+        stand, posture = log.stand, log.stand.posture
         at = np.array([stand.pose], np.float64)
         attitude = np.array([[posture[k] for k in ("roll_rad", "pitch_rad", "origin_z_m")]])
         clearance_m = float(_core.clearance(self._grid, self._model, at, attitude)[0])
@@ -272,16 +272,7 @@ class BulletWorld:
         if math.isnan(clearance_m) and not no_ground:
             no_ground = _BIT["unknown"]
 
-        bogies = (posture["bogie_left_rad"], posture["bogie_right_rad"])
-        beyond = {
-            "tilt": stand.tilt_rad > limits.tilt_max_rad,
-            "bogie": max(map(abs, bogies)) > limits.bogie_max_rad,
-            "differential": abs(posture["differential_rad"]) > limits.differential_max_rad,
-            "clearance": clearance_m < limits.clearance_min_m or log.belly_n > 0.0,
-            "relief": relief_m > limits.relief_max_m,
-        }
-        reasons = no_ground | sum(_BIT[name] for name, is_so in beyond.items() if is_so)
-        return {
+        row: Row = {
             **posture,
             "tilt_rad": stand.tilt_rad,
             "clearance_m": clearance_m,
@@ -291,10 +282,13 @@ class BulletWorld:
             "phase": PHASES.index(log.phase),
             "belly_force_n": log.belly_n,
             "belly_contact": log.belly_n > 0.0,
-            "safe": reasons == 0,
-            "reasons": reasons,
             "status": int(settled["status"][0]) if no_ground else 0,  # where it stands, it stands
         }
+        limits = self._model.limits
+        beyond = {name for name, limit in CONSTRAINTS.items() if limit.excess(row, limits) > 0.0}
+        beyond |= {"clearance"} if row["belly_contact"] else set()
+        reasons = no_ground | sum(map(_BIT.__getitem__, beyond))
+        return {**row, "safe": reasons == 0, "reasons": reasons}
 
 
 # ------------------------------------------------------------------------------------- one motion
