@@ -44,7 +44,7 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> HeightMap
     ny, nx = manifest.input.cells
     align = 2 * manifest.ratio
     res = local_map.resolution_m
-    if not _same_cells(res, manifest):
+    if abs(res / manifest.input.resolution_m - 1.0) > SAME_RESOLUTION:
         blocks = max(1, round(manifest.input.resolution_m / res))
         if blocks > 1:
             local_map = _averaged(local_map, blocks)
@@ -184,10 +184,6 @@ class NetworkRisk:
 
 class _NoInference(Exception):  # noqa: N818 - the run goes on
     """Why there is no risk map in a cycle."""
-
-
-def _same_cells(resolution_m: float, manifest: Manifest) -> bool:
-    return abs(resolution_m / manifest.input.resolution_m - 1.0) <= SAME_RESOLUTION
 
 
 def _first(position_m: float, resolution_m: float, cells: int, align: int) -> int:
