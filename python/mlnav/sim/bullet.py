@@ -59,16 +59,11 @@ _STALL_SHARE = 0.1
 _BIT = {name: 1 << bit for bit, name in enumerate(_core.REASONS)}
 _NO_GROUND = _BIT["unknown"] | _BIT["border"]
 _COLUMNS: dict[str, type] = {
-    **dict.fromkeys(STATE_COLUMNS, np.float64),
-    "relief_m": np.float64,
-    "steering_rad": np.float64,
-    "phase": np.uint8,
-    "driven_m": np.float64,
-    "belly_force_n": np.float64,
-    "belly_contact": np.bool_,
-    "safe": np.bool_,
+    **dict.fromkeys((*STATE_COLUMNS, "relief_m", "steering_rad"), np.float64),
+    **dict.fromkeys(("driven_m", "belly_force_n"), np.float64),
+    **dict.fromkeys(("safe", "belly_contact"), np.bool_),
+    **dict.fromkeys(("phase", "status"), np.uint8),
     "reasons": np.uint16,
-    "status": np.uint8,
 }
 Row = dict[str, Any]
 

@@ -33,17 +33,8 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=0, le=200)]
 
 
-class _Stream(IntEnum):
-    """First number of the spawn key of each feature. Renumbering changes every terrain."""
-
-    BASE = 0
-    RELIEF = 1
-    ROCKS = 2
-    CRATERS = 3
-    RIPPLES = 4
-    SCARPS = 5
-    DITCHES = 6
-    UNKNOWN = 7
+_Stream = IntEnum("_Stream", "BASE RELIEF ROCKS CRATERS RIPPLES SCARPS DITCHES UNKNOWN", start=0)
+"""First number of the spawn key of each feature. Renumbering changes every terrain."""
 
 
 def _ordered(label: str, *values: float) -> None:
