@@ -235,11 +235,11 @@ def _box(
     size: Vector, place: Vector = _ORIGIN, frame: Vector = _ORIGIN, rpy: Vector = _ORIGIN
 ) -> _Shape:
     """A box at a place of the rover frame, for a link whose frame is at `frame`."""
-    return _Shape("box", {"size": _numbers(size)}, _minus(place, frame), rpy)
+    return _Shape("box", {"size": _text(*size)}, _minus(place, frame), rpy)
 
 
 def _cylinder(radius: float, length: float, xyz: Vector, rpy: Vector) -> _Shape:
-    return _Shape("cylinder", {"radius": _number(radius), "length": _number(length)}, xyz, rpy)
+    return _Shape("cylinder", {"radius": _text(radius), "length": _text(length)}, xyz, rpy)
 
 
 def _strut(a: Vector, b: Vector, radius: float, frame: Vector = _ORIGIN) -> _Shape:
@@ -255,13 +255,9 @@ def _minus(a: Vector, b: Vector) -> Vector:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-def _number(value: float) -> str:
+def _text(*numbers: float) -> str:
     """With digits to a nanometre; never `-0`."""
-    return f"{value:z.9f}".rstrip("0").rstrip(".")
-
-
-def _numbers(values: Vector) -> str:
-    return " ".join(map(_number, values))
+    return " ".join(f"{number:z.9f}".rstrip("0").rstrip(".") for number in numbers)
 
 
 def _box_inertia(mass_kg: float, size: Vector) -> Vector:
@@ -272,8 +268,8 @@ def _box_inertia(mass_kg: float, size: Vector) -> Vector:
 def _link(robot: Element, name: str, mass_kg: float, inertia: Vector) -> Element:
     link = SubElement(robot, "link", name=name)
     inertial = SubElement(link, "inertial")
-    SubElement(inertial, "mass", value=_number(mass_kg))
-    ixx, iyy, izz = map(_number, inertia)
+    SubElement(inertial, "mass", value=_text(mass_kg))
+    ixx, iyy, izz = map(_text, inertia)
     SubElement(inertial, "inertia", ixx=ixx, iyy=iyy, izz=izz, ixy="0", ixz="0", iyz="0")
     return link
 
@@ -285,7 +281,7 @@ def _show(link: Element, colour: str, *shapes: _Shape) -> None:
 
 def _part(link: Element, what: str, shape: _Shape) -> Element:
     part = SubElement(link, what)
-    SubElement(part, "origin", xyz=_numbers(shape.xyz), rpy=_numbers(shape.rpy))
+    SubElement(part, "origin", xyz=_text(*shape.xyz), rpy=_text(*shape.rpy))
     SubElement(SubElement(part, "geometry"), shape.kind, shape.sizes)
     return part
 
@@ -297,5 +293,5 @@ def _joint(
     joint = SubElement(robot, "joint", name=child, type="continuous")
     SubElement(joint, "parent", link=parent)
     SubElement(joint, "child", link=child)
-    SubElement(joint, "origin", xyz=_numbers(_minus(at, parent_at)))
+    SubElement(joint, "origin", xyz=_text(*_minus(at, parent_at)))
     SubElement(joint, "axis", xyz=axis)
