@@ -170,16 +170,9 @@ def drawn_endpoints(
     """A random start and goal that are safe, far enough apart and in one group of the screen.
 
     At the heading from start to goal the rover settles within limits at both, and the configured
-    checker passes the start. They are at least 20 m apart, or 60 % of the usable extent.
-
-    Args:
-        terrain: the ground.
-        config: rover, limits and checker.
-        rng: draws; the same state gives the same pair.
-        screened: `screen` of the terrain.
-        lay: adds to the ground once start and goal are known (`with_rocks`); the pair must be safe
-            and connected on that ground as well.
-        size_m: as for `screen`, of that ground.
+    checker passes the start. They are at least 20 m apart, or 60 % of the usable extent. `lay` adds
+    to the ground once they are known (`with_rocks`): they must be safe and connected there as well,
+    with `size_m` as for `screen`. The same state of `rng` gives the same pair.
 
     Returns:
         The ground to drive on, start and goal.

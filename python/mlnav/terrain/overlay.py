@@ -21,16 +21,8 @@ _STREAM = 32
 def with_rocks(terrain: Terrain, cfa: float, seed: int, *, clear: Sequence[Point] = ()) -> Terrain:
     """The map with Golombek rocks of this cumulative fractional area on it, as of a recipe.
 
-    Rocks only add height; unknown ground stays unknown.
-
-    Args:
-        terrain: the ground.
-        cfa: fraction of the ground under rocks of all sizes, 0 to 0.3.
-        seed: of the rocks.
-        clear: points (x, y) [m] to keep free of rocks, besides the terrain's start and goal.
-
-    Raises:
-        TerrainError: cfa or seed is out of range.
+    Rocks only add height; unknown ground stays unknown. Start, goal and the points `clear`, (x, y)
+    [m], stay free of them. Raises TerrainError: cfa is not 0 to 0.3, or the seed is negative.
     """
     if not 0.0 <= cfa <= 0.3:
         raise TerrainError(f"rock cover must be 0 to 0.3, got {cfa:g}")
