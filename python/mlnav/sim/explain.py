@@ -27,12 +27,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class WheelBox:
-    """Where a wheel may stand in the heading frame of the pose: (least, most) each.
-
-    Attributes:
-        forward_m, left_m: of the axle.
-        height_m: of the wheel's lowest point.
-    """
+    """Where axle and lowest point of a wheel may be in the pose's heading frame: (least, most)."""
 
     forward_m: tuple[float, float]
     left_m: tuple[float, float]

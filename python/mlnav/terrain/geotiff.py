@@ -58,11 +58,11 @@ _UNIT_M = {
     **dict.fromkeys(("us-ft", "ftus", "us survey foot", "foot_us"), _US_FT),
 }
 
-_LOSS = re.compile(r"tag ignored|io error|read error|truncated|corrupt|fail", re.IGNORECASE)
-"""GDAL warnings of content that was lost or not read."""
-
-_UNRESOLVED = re.compile(r"\bPROJ: ")
-"""GDAL warnings of a CRS code that PROJ does not know. GDAL then takes feet for metres."""
+_WARNINGS = {
+    "truncated or damaged": r"(?i)tag ignored|io error|read error|truncated|corrupt|fail",
+    "its CRS cannot be resolved, so its units are not known": r"\bPROJ: ",
+}
+"""Faults by GDAL's warnings of them. Where PROJ does not know a CRS, GDAL takes feet for metres."""
 
 _FOOT_EPSG = 2227
 """A projected CRS in US survey feet, which only PROJ's database knows."""
@@ -194,13 +194,10 @@ def _losses_are_faults() -> Iterator[None]:
         yield
     finally:
         log.removeFilter(collect)
-    for pattern, fault in (
-        (_LOSS, "truncated or damaged"),
-        (_UNRESOLVED, "its CRS cannot be resolved, so its units are not known"),
-    ):
-        found = next(filter(pattern.search, messages), None)
-        if found is not None:
-            raise TerrainError(f"{fault}: {found}")
+    for fault, pattern in _WARNINGS.items():
+        for message in messages:
+            if re.search(pattern, message):
+                raise TerrainError(f"{fault}: {message}")
 
 
 # ---------------------------------------------------------------------------------------- reading
