@@ -128,10 +128,7 @@ class Validated:
         return found
 
     def _call(self, method: str, *given: Any, gives: type | None = None) -> Any:
-        """The answer of a method, of type `gives`.
-
-        Raises PartError: the method fails, or answers something else.
-        """
+        """The answer of a method. Raises PartError: it fails, or answers no `gives`."""
         with self._part.guard():
             answer = getattr(self._made, method)(*given)
         if gives is not None:

@@ -73,19 +73,13 @@ class Config(Section):
         return self
 
     def to_core_planner(self, max_map_cells: int = 0, max_risk_cells: int = 0) -> _core.EnavConfig:
-        """The planner's struct, with room for maps.
-
-        Raises ConfigError: the core refuses a value, or the planner is not the core's.
-        """
+        """The planner's struct. Raises ConfigError: refused by the core, or not the core's."""
         if not isinstance(self.planner, Enav):
             raise ConfigError(f"planner {self.planner.name} is not the core's")
         return self.planner.to_core(self.heuristic, max_map_cells, max_risk_cells)
 
     def rover_model(self) -> _core.RoverModel:
-        """Geometry and limits for the core.
-
-        Raises ConfigError: the core refuses a value; the message names its field.
-        """
+        """Geometry and limits for the core. Raises ConfigError: a value is refused, by its field."""
         from mlnav import _core
 
         model = _core.RoverModel()

@@ -50,10 +50,7 @@ def write_yaml(data: Any) -> str:
 
 
 def set_value(data: dict[str, Any], setting: str) -> None:
-    """Set one value in a tree of YAML, `path.to.key=value`.
-
-    Raises ConfigError: it is not of this form, or the path leads through something else.
-    """
+    """Set one value in a tree of YAML, `path.to.key=value`. Raises ConfigError: it is not that."""
     path, sign, text = setting.partition("=")
     if not sign or not all(path.strip().split(".")):
         raise ConfigError(f"{setting!r}: must be path.to.key=value")
@@ -66,10 +63,7 @@ def set_value(data: dict[str, Any], setting: str) -> None:
 
 
 def put_value(data: dict[str, Any], path: str, value: Any) -> None:
-    """Put one value in a tree of YAML, at `path.to.key`.
-
-    Raises ConfigError: the path leads through something else.
-    """
+    """Put one value at `path.to.key` in a tree of YAML. Raises ConfigError: no path of keys."""
     node: Any = data
     keys = path.split(".")
     for depth, key in enumerate(keys[:-1]):

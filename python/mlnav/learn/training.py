@@ -225,10 +225,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 
 
 def load_trained(folder: Path) -> tuple[TrainingSpec, AceNet, int]:
-    """Settings, averaged network in evaluation mode, and number of epochs of a training's folder.
-
-    Raises TrainingError: there is no checkpoint, or it is damaged.
-    """
+    """Settings, averaged network, epochs of a training. Raises TrainingError: none, or damaged."""
     path = folder / CHECKPOINT
     if not path.exists():
         raise TrainingError(f"{folder}: no {CHECKPOINT}; nothing was trained here")

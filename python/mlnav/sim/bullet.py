@@ -132,10 +132,7 @@ class BulletWorld:
         return log.states
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
-        """Drive a committed motion from where the rover stands.
-
-        Raises WorldError: no rover was placed, or it stands elsewhere.
-        """
+        """Drive a committed motion. Raises WorldError: the rover does not stand where it begins."""
         rig = self._rig
         if rig is None:
             raise WorldError("no rover stands in this world: it must be placed first")

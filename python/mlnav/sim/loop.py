@@ -125,10 +125,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
-    """The point, if the map has known ground there.
-
-    Raises SimError: missing, not finite, off the map, or over unknown ground.
-    """
+    """The point. Raises SimError: missing, not finite, off the map, or over unknown ground."""
     if point is None:
         raise SimError(f"no {label}: the terrain {terrain.name!r} names none, so one must be given")
     x, y = float(point[0]), float(point[1])
@@ -145,10 +142,7 @@ def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
 def start_pose(
     terrain: Terrain, start: Point | None, goal: Point, heading_rad: float | None
 ) -> Pose:
-    """The pose that a run begins at.
-
-    Raises SimError: as `checked_point`, or the heading is unusable.
-    """
+    """The pose that a run begins at. Raises SimError: as `checked_point`, or by its heading."""
     x, y = checked_point("start", start or terrain.start_m, terrain)
     if heading_rad is None:
         heading_rad = math.atan2(goal[1] - y, goal[0] - x)

@@ -86,10 +86,7 @@ class TruthSensor:
         return {"sensor.half_width_m": self._half_cells * self._terrain.resolution_m}
 
     def sense(self, state: RoverState) -> HeightMap:
-        """The window about the rover, shifted and turned by its error of localization.
-
-        Raises TerrainError: the rover is off the map.
-        """
+        """The window, shifted and turned by the error of localization. Raises as `window`."""
         if state.exact:
             return self.window(state.true_pose)
         # The same lattice about the estimated pose, with the heights at its true place.
@@ -103,10 +100,7 @@ class TruthSensor:
         return HeightMap(z.astype(np.float32), res, frame.origin_m, frame.keep_out)
 
     def window(self, pose: Pose) -> HeightMap:
-        """The window about the cell that a pose is in.
-
-        Raises TerrainError: the pose is off the map.
-        """
+        """The window about the cell of a pose. Raises TerrainError: the pose is off the map."""
         iy, ix = self._terrain.cell(pose[0], pose[1])
         ny, nx = self._terrain.shape
         return self._map.part(self._range(iy, ny), self._range(ix, nx))

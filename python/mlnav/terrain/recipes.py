@@ -238,10 +238,7 @@ def parse_recipe(text: str, *, name: str = "recipe") -> Recipe:
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """A recipe from a YAML file.
-
-    Raises TerrainError: the file cannot be read, or see ``parse_recipe``.
-    """
+    """A recipe from a YAML file. Raises TerrainError: not to be read, or as `parse_recipe`."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")

@@ -121,10 +121,7 @@ class Terrain:
         return inside if inside.ndim else bool(inside)
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
-        """(iy, ix) of the cell that owns point (x, y) [m]: ``floor((x - ox)/res + 0.5)``.
-
-        Raises TerrainError: the point is not on the map.
-        """
+        """(iy, ix) of the cell that owns point (x, y) [m]. Raises TerrainError: off the map."""
         if not self.contains(x, y):
             raise TerrainError(f"point ({x:g}, {y:g}) is outside the map {self.extent_m}")
         u, v = self._fractional(x, y)
@@ -188,10 +185,7 @@ class Terrain:
         return replace(self, start_m=start_m, goal_m=goal_m)
 
     def with_heights(self, z: ArrayLike) -> Terrain:
-        """The same map with other heights [m] of the same shape.
-
-        Raises TerrainError: the shape differs or the heights are faulty.
-        """
+        """The map with other heights [m]. Raises TerrainError: of another shape, or faulty."""
         heights = as_array(z)
         if heights.shape != self.shape:
             raise TerrainError(f"heights have shape {heights.shape}, the map has {self.shape}")
