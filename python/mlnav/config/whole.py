@@ -79,7 +79,7 @@ class Config(Section):
         return self.planner.to_core(self.heuristic, max_map_cells, max_risk_cells)
 
     def rover_model(self) -> _core.RoverModel:
-        """Geometry and limits for the core. Raises ConfigError: a value is refused, by its field."""
+        """Geometry and limits for the core. Raises ConfigError: it refuses a value, named."""
         from mlnav import _core
 
         model = _core.RoverModel()
