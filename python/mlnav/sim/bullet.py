@@ -278,8 +278,9 @@ class BulletWorld:
         }
         limits = self._model.limits
         beyond = {name for name, limit in CONSTRAINTS.items() if limit.excess(row, limits) > 0.0}
-        beyond |= {"clearance"} if row["belly_contact"] else set()
-        reasons = no_ground | sum(map(_BIT.__getitem__, beyond))
+        if row["belly_contact"]:
+            beyond.add("clearance")
+        reasons = no_ground | sum(_BIT[name] for name in beyond)
         return {**row, "safe": reasons == 0, "reasons": reasons}
 
 

@@ -24,6 +24,8 @@ from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
 
+_ONE_SIDED = ("tilt_max_rad", "clearance_min_m", "relief_max_m")
+
 
 @dataclass(frozen=True, eq=False)
 class WheelBox:
@@ -75,9 +77,6 @@ class Explanation:
             values["wheels"] = {name: asdict(box) for name, box in boxes}
         record: dict[str, Any] = plain(values | {"bounds": bounds})
         return record
-
-
-_ONE_SIDED = ("tilt_max_rad", "clearance_min_m", "relief_max_m")
 
 
 def _asked(terrain: Terrain, config: Config, pose: Pose) -> tuple[_core.Checker, _core.Grid]:

@@ -68,7 +68,7 @@ class SampledMotion:
 
     @classmethod
     def of(
-        cls, motion: Motion, start: Pose, steering: F64, model: _core.RoverModel, spacing: Spacing
+        cls, motion: Motion, start: Pose, steer_rad: F64, model: _core.RoverModel, spacing: Spacing
     ) -> SampledMotion:
         """A motion of a rover whose wheels are steered by (6,) angles [rad] at its start.
 
@@ -87,15 +87,15 @@ class SampledMotion:
             if not n:
                 continue
             target = model.wheel_steering_rad(curvature)
-            change = target - steering
+            change = target - steer_rad
             most = float(np.abs(change).max())
             shares = _out_of_phase(1.0, spacing.steer_rad / most) if most > 1e-9 else np.empty(0)
-            k, steers = len(shares), steering + shares[:, None] * change
+            k, steers = len(shares), steer_rad + shares[:, None] * change
             parts += [
                 (np.repeat(at, k, axis=0), steers, np.full(k, 1, np.uint8), np.zeros(k)),
                 (poses, np.tile(target, (n, 1)), np.full(n, phase, np.uint8), driven),
             ]
-            at, steering = poses[-1:], target
+            at, steer_rad = poses[-1:], target
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
