@@ -54,8 +54,7 @@ def as_array(values: Any, masked: Any = np.nan) -> NDArray[Any]:
 def as_float32(name: str, values: ArrayLike, ndim: int) -> F32:
     """`values` as a C-contiguous native float32 array of `ndim` dimensions, copied if need be.
 
-    Masked entries become NaN. Values beyond float32 become infinite and are left to the core, which
-    refuses infinite heights. Raises ArrayError: the rank is wrong, or the type is not a real number
+    Masked entries become NaN, values beyond float32 infinite. Raises ArrayError: another rank or
     type.
     """
     with np.errstate(over="ignore"):

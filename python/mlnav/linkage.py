@@ -1,7 +1,6 @@
 """The rover's linkage from its state to its wheels, in numpy.
 
-Independent of the core's chain, which goes from wheel heights to the state, so that each checks the
-other (tests/python/test_linkage.py).
+Independent of the core's chain, which goes the other way, so that each checks the other.
 """
 
 from __future__ import annotations

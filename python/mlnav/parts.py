@@ -105,9 +105,9 @@ class Part:
     @property
     def origin(self) -> dict[str, str]:
         """Name, module and sha256 of its file; the version where a distribution declares it."""
-        version = {} if self.version is None else {"version": self.version}
-        name, module = self.name, self.module
-        return {"name": name, "module": module.__name__, "sha256": _sha256(module), **version}
+        module = self.module
+        found = {"name": self.name, "module": module.__name__, "sha256": _sha256(module)}
+        return found if self.version is None else {**found, "version": self.version}
 
 
 class Validated:
@@ -128,10 +128,7 @@ class Validated:
         return found
 
     def _call(self, method: str, *given: Any, gives: type | None = None) -> Any:
-        """The answer of a method, of type `gives`.
-
-        Raises PartError: the method fails, or answers something else.
-        """
+        """The answer of a method. Raises PartError: it fails, or answers no `gives`."""
         with self._part.guard():
             answer = getattr(self._made, method)(*given)
         if gives is not None:

@@ -480,16 +480,6 @@ def test_starts_it_cannot_have_are_refused(pose, message) -> None:
         world(z).place(pose)
 
 
-def test_a_rover_in_the_air_or_in_the_ground_is_refused() -> None:
-    w = world(flat() + 3.0)
-    with pytest.raises(WorldError, match="in the air"):
-        w.place(MIDDLE, origin_z_m=3.2)
-    with pytest.raises(WorldError, match="below"):
-        w.place(MIDDLE, origin_z_m=2.9)
-    state = w.place(MIDDLE, origin_z_m=3.03).state(0)
-    assert state["origin_z_m"] == pytest.approx(3.0, abs=1e-3)
-
-
 def test_it_drives_only_from_where_it_stands() -> None:
     w = world(flat())
     with pytest.raises(WorldError, match="placed first"):

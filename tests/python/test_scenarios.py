@@ -135,7 +135,7 @@ def test_rocky_pairs_are_clear_about_their_ends_and_joined(rolling) -> None:
     assert screen(scenario.terrain, BASE).joined(scenario.start, scenario.goal)
 
 
-def test_a_wall_parts_the_screen() -> None:
+def test_a_wall_parts_the_screen(monkeypatch) -> None:
     z = np.zeros((160, 240), np.float32)
     z[:, 118:124] = 3.0
     terrain = Terrain(z, 0.1, (0.05, 0.05))
@@ -143,8 +143,9 @@ def test_a_wall_parts_the_screen() -> None:
     assert screened.joined((4.0, 4.0), (4.0, 12.0))
     assert not screened.joined((4.0, 8.0), (20.0, 8.0))
     assert not screened.joined((12.0, 8.0), (12.0, 8.0))
+    monkeypatch.setattr("mlnav.sim.endpoints.APART_SHARE", 0.8)
     with pytest.raises(SimError, match="hang together"):
-        drawn_endpoints(terrain, BASE, np.random.default_rng(0), screened, apart_m=15.0)
+        drawn_endpoints(terrain, BASE, np.random.default_rng(0), screened)
 
 
 def test_coarse_and_forbidden_ground_is_left_out() -> None:

@@ -39,7 +39,7 @@ def test_rocks_lie_all_over_the_map(ground: Terrain) -> None:
 def test_start_goal_and_given_places_are_clear(ground: Terrain) -> None:
     places = [(-2.0, 12.0), (0.0, 0.0)]
     raised = np.nan_to_num(with_rocks(ground, 0.2, 2, clear=places).z - ground.z)
-    everywhere = np.nan_to_num(with_rocks(ground, 0.2, 2, clear_radius_m=0.0).z - ground.z)
+    everywhere = np.nan_to_num(with_rocks(ground.with_ends(None, None), 0.2, 2).z - ground.z)
     (ny, nx), (ox, oy) = ground.shape, ground.origin_m
     x, y = np.meshgrid(ox + 0.1 * np.arange(nx), oy + 0.1 * np.arange(ny))
     for px, py in [*places, ground.start_m, ground.goal_m]:

@@ -1,9 +1,7 @@
 """The configuration of a run: one validated tree, written by people as YAML.
 
-Keys carry their units; angles are degrees here and radians in the core. Unknown keys are refused
-with the nearest known name. Defaults repeat the C++ defaults (a test holds them equal).
-
-Parts that are chosen by name are one small model each; `mlnav.parts` finds them.
+Keys carry their units; angles are degrees here and radians in the core. Defaults repeat the C++
+defaults (a test holds them equal). Parts are one small model each; `mlnav.parts` finds them.
 """
 
 from mlnav.config.checkers import Checker, FixedBox, Probabilistic, Settle, Verified

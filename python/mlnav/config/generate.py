@@ -43,27 +43,18 @@ def fields_module() -> str:
         + "".join(f"    {line}\n" if line else "\n" for line in _class_lines(struct))
         for struct in _core.FIELDS
     )
-    unused = [name for name in ("Literal", "ClassVar") if f"{name}[" not in classes]
-    header = HEADER
-    for name in unused:
-        header = header.replace(f", {name}", "")
-    return header + classes
+    return HEADER + classes
 
 
 def stub_part() -> str:
     """The classes of the structs, for `_core.pyi`."""
     classes = []
     for struct, fields in _core.FIELDS.items():
-        presets = "".join(
-            f"    @staticmethod\n    def {name}() -> {struct}: ...\n"
-            for name in PRESETS.get(struct, ())
-        )
-        classes.append(
-            f"class {struct}:\n"
-            + "".join(f"    {field['name']}: {_type(field)}\n" for field in fields)
-            + "    def __init__(self) -> None: ...\n    def validate(self) -> None: ...\n"
-            + presets
-        )
+        lines = [f"class {struct}:", *(f"    {field['name']}: {_type(field)}" for field in fields)]
+        lines += ["    def __init__(self) -> None: ...", "    def validate(self) -> None: ..."]
+        for name in PRESETS.get(struct, ()):
+            lines += ["    @staticmethod", f"    def {name}() -> {struct}: ..."]
+        classes.append("\n".join(lines) + "\n")
     return "\n".join(classes)
 
 
@@ -80,17 +71,11 @@ def _class_lines(struct: str) -> Iterator[str]:
         if field["type"] in _core.FIELDS or field["name"] in NOT_SET_BY_USERS:
             continue
         unlimited = field["hi"] == math.inf
-        annotation, value = _annotation(field), _value(field, field["default"])
-        words = [field["words"], "null: no limit." if unlimited else None]
-        if unlimited:
-            annotation += " | None"
-        if unlimited and presets:
-            value = "None"
-        elif presets:
-            value = ""
-        line = f"{key_of(field)}: {annotation}" + (f" = {value}" if value else "")
-        yield from line.split("\n")
-        text = " ".join(word for word in words if word)
+        value = None if presets else _value(field, field["default"])
+        annotation = _annotation(field) + (" | None" if unlimited else "")
+        default = f" = {value}" if unlimited or not presets else ""
+        yield from f"{key_of(field)}: {annotation}{default}".split("\n")
+        text = " ".join(filter(None, [field["words"], "null: no limit." if unlimited else None]))
         if text:
             yield from textwrap.wrap(f'"""{text}"""', width=95)
     if presets:
@@ -106,7 +91,7 @@ def _class_lines(struct: str) -> Iterator[str]:
 
 
 def _type(field: _core.FieldInfo) -> str:
-    choices = ", ".join(map(_quoted, field.get("choices", [])))
+    choices = ", ".join(f'"{choice}"' for choice in field.get("choices", []))
     return f"Literal[{choices}]" if choices else field["type"]
 
 
@@ -131,7 +116,7 @@ def _value(field: _core.FieldInfo, value: Any) -> str:
     if value == math.inf:
         return "None"
     if isinstance(value, str):
-        return _quoted(value)
+        return f'"{value}"'
     if field["unit"] == "rad":
         degrees = (float(f"{math.degrees(value):.{digits}g}") for digits in range(1, 18))
         value = next((x for x in degrees if math.radians(x) == value), math.degrees(value))
@@ -147,10 +132,6 @@ def _bound(field: _core.FieldInfo, bound: float) -> str:
 def _wrapped(items: str, indent: int) -> list[str]:
     margin = " " * indent
     return textwrap.wrap(items, width=95, initial_indent=margin, subsequent_indent=margin)
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"'
 
 
 if __name__ == "__main__":

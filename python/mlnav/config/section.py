@@ -54,8 +54,9 @@ class Section(BaseModel):
         data = cls.expanded(data)
         if isinstance(data, Mapping):
             fields = cls.model_fields
-            for key in filter(lambda key: key not in fields, data):
-                raise refusal(f"unknown key '{key}'{suggestion(str(key), fields)}")
+            for key in data:
+                if key not in fields:
+                    raise refusal(f"unknown key '{key}'{suggestion(str(key), fields)}")
             flag = flag_for_number({k: f.annotation for k, f in fields.items()}, data)
             if flag is not None:
                 raise refusal(f"{flag} is a number, not true or false")
@@ -98,8 +99,9 @@ class PartSection(Section):
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         # By the part's name where the model comes from a file, which another process must load.
         digest = parts.of_file(type(self))
-        again = _section_again, (self.kind, self.model_dump(), digest)
-        return super().__reduce_ex__(protocol) if digest is None else again
+        if digest is None:
+            return super().__reduce_ex__(protocol)
+        return _section_again, (self.kind, self.model_dump(), digest)
 
 
 def _section_again(kind: str, data: dict[str, Any], digest: str) -> PartSection:

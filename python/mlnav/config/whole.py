@@ -73,19 +73,13 @@ class Config(Section):
         return self
 
     def to_core_planner(self, max_map_cells: int = 0, max_risk_cells: int = 0) -> _core.EnavConfig:
-        """The planner's struct, with room for maps.
-
-        Raises ConfigError: the core refuses a value, or the planner is not the core's.
-        """
+        """The planner's struct. Raises ConfigError: refused by the core, or not the core's."""
         if not isinstance(self.planner, Enav):
             raise ConfigError(f"planner {self.planner.name} is not the core's")
         return self.planner.to_core(self.heuristic, max_map_cells, max_risk_cells)
 
     def rover_model(self) -> _core.RoverModel:
-        """Geometry and limits for the core.
-
-        Raises ConfigError: the core refuses a value; the message names its field.
-        """
+        """Geometry and limits for the core. Raises ConfigError: it refuses a value, named."""
         from mlnav import _core
 
         model = _core.RoverModel()
@@ -107,21 +101,19 @@ class Config(Section):
         from mlnav.core import checker_of_part
 
         model, part = self.rover_model(), parts.find("checker", self.checker.name)
+        numbers = numbers_of("checker", self.checker)
+        settings = {name.removeprefix("checker."): value for name, value in numbers.items()}
+
+        def make() -> Any:
+            return part.make(self.checker, model, max_map_cells)
+
         try:
-            return checker_of_part(
-                part,
-                {k.partition(".")[2]: v for k, v in numbers_of("checker", self.checker).items()},
-                lambda: part.make(self.checker, model, max_map_cells),
-                model,
-            )
+            return checker_of_part(part, settings, make, model)
         except _core.CoreError as fault:
             raise ConfigError(f"checker: {fault}") from fault
 
     def replaced(self, settings: Iterable[str] = (), **parts: Any) -> Self:
-        """A copy with whole parts replaced, then single keys, `path.to.key=value`.
-
-        Raises ConfigError: a path or value is bad.
-        """
+        """A copy with other parts, then keys, `path.to.key=value`. Raises ConfigError: bad ones."""
         data = self.model_dump(mode="json")
         data.update({k: v for k, v in parts.items() if v is not None})
         for setting in settings:
@@ -129,10 +121,7 @@ class Config(Section):
         return type(self).checked(data)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """A copy with the values of some keys, by path, changed.
-
-        Raises ConfigError: a path or value is bad.
-        """
+        """A copy with the values of some keys, by path, changed. Raises ConfigError: bad ones."""
         data = self.model_dump(mode="json")
         for path, value in values.items():
             put_value(data, path, value)
@@ -152,18 +141,12 @@ class Config(Section):
 
 
 def parse_config(text: str, source: str = "") -> Config:
-    """A configuration from YAML text; keys left out have their defaults.
-
-    Raises ConfigError: not YAML, or not a valid configuration.
-    """
+    """A configuration from YAML text, or defaults. Raises ConfigError: not YAML, or not valid."""
     return Config.checked(parse_yaml(text, source), source)
 
 
 def load_config(path: str | os.PathLike[str]) -> Config:
-    """A configuration from a YAML file.
-
-    Raises ConfigError: the file cannot be read, or is not a valid configuration.
-    """
+    """A configuration from a YAML file. Raises ConfigError: it cannot be read, or is not valid."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
@@ -180,14 +163,9 @@ def json_schema() -> dict[str, Any]:
     short = {"type": "string", "enum": list(Limits.presets)}
     numbers = definitions["Limits"]
     base = {"base": short | {"description": "A set to start from."}}
-    definitions["Limits"] = {
-        "description": numbers["description"],
-        "anyOf": [
-            short,
-            numbers,
-            {**numbers, "properties": base | numbers["properties"], "required": ["base"]},
-        ],
-    }
+    changed = {**numbers, "properties": base | numbers["properties"], "required": ["base"]}
+    text = numbers["description"]
+    definitions["Limits"] = {"description": text, "anyOf": [short, numbers, changed]}
     for kind in parts.SECTIONS:
         models = [parts.find(kind, name).model for name in parts.names_of(kind)]
         refs, more = models_json_schema([(model, "validation") for model in models])

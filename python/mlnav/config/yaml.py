@@ -24,11 +24,9 @@ def parse_yaml(text: str, source: str = "") -> dict[str, Any]:
     except yaml.YAMLError as fault:
         place = f"{source}: " if source else ""
         raise ConfigError(f"{place}not YAML: {' '.join(str(fault).split())}") from fault
-    if data is None:
-        data = {}
-    if not isinstance(data, dict):
+    if not isinstance(data, dict | None):
         raise ConfigError(f"{source or 'configuration'}: must be a mapping of sections")
-    return data
+    return data or {}
 
 
 def format_validation_error(fault: ValidationError, data: Any, source: str = "") -> str:
@@ -37,45 +35,35 @@ def format_validation_error(fault: ValidationError, data: Any, source: str = "")
     return f"{source}: {lines}" if source else lines
 
 
+class _Dumper(yaml.SafeDumper):
+    def short_list(self, values: list[Any]) -> yaml.Node:
+        flat = all(not isinstance(v, dict) for v in values)
+        return self.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flat)
+
+
+_Dumper.add_representer(list, _Dumper.short_list)
+
+
 def write_yaml(data: Any) -> str:
     """YAML text of a tree: block style, but lists of numbers on one line."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=100)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Block style, but lists of numbers on one line."""
-
-
-def _short_lists(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
-    flat = all(not isinstance(v, dict) for v in values)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flat)
-
-
-_Dumper.add_representer(list, _short_lists)
-
-
 def set_value(data: dict[str, Any], setting: str) -> None:
-    """Set one value in a tree of YAML, `path.to.key=value`.
-
-    Raises ConfigError: it is not of this form, or the path leads through something else.
-    """
+    """Set one value in a tree of YAML, `path.to.key=value`. Raises ConfigError: it is not that."""
     path, sign, text = setting.partition("=")
-    keys = path.strip().split(".")
-    if not sign or not all(keys):
+    if not sign or not all(path.strip().split(".")):
         raise ConfigError(f"{setting!r}: must be path.to.key=value")
     try:
         value = read_yaml(text)
     except yaml.YAMLError as fault:
         why = getattr(fault, "problem", None) or "not YAML"
         raise ConfigError(f"{path}: value {text!r}: {why}") from fault
-    put_value(data, ".".join(keys), value)
+    put_value(data, path.strip(), value)
 
 
 def put_value(data: dict[str, Any], path: str, value: Any) -> None:
-    """Put one value in a tree of YAML, at `path.to.key`.
-
-    Raises ConfigError: the path leads through something else.
-    """
+    """Put one value at `path.to.key` in a tree of YAML. Raises ConfigError: no path of keys."""
     node: Any = data
     keys = path.split(".")
     for depth, key in enumerate(keys[:-1]):
@@ -96,13 +84,11 @@ _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less tha
 
 def _explained(error: ErrorDetails, data: Any) -> str:
     path: list[str] = []
-    node = data
-    parts = list(error["loc"])
-    for i, part in enumerate(parts):
-        inside = (isinstance(node, Mapping) and part in node) or (
-            isinstance(node, list) and isinstance(part, int) and part < len(node)
-        )
-        if inside or (i == len(parts) - 1 and error["type"] == "missing"):
+    node, last = data, len(error["loc"]) - 1
+    for i, part in enumerate(error["loc"]):  # which names models as well
+        keys = range(len(node)) if isinstance(node, list) else node
+        inside = isinstance(keys, Mapping | range) and part in keys
+        if inside or (i == last and error["type"] == "missing"):
             path.append(str(part))
             node = node[part] if inside else None
     message = error["msg"].removeprefix("Value error, ")

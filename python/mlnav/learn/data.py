@@ -175,11 +175,7 @@ def random_recipe(rng: np.random.Generator, size_m: float, resolution_m: float) 
 def mast_shadow(
     z: NDArray[np.float32], resolution_m: float, viewer: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """(ny, nx): cells hidden from a camera on a mast over cell `viewer` (iy, ix).
-
-    Lines of sight advance in polar steps of a cell, which is exact enough for training; the
-    simulator's sensor casts rays.
-    """
+    """(ny, nx): cells hidden from a camera on a mast over cell (iy, ix), by polar steps."""
     ny, nx = z.shape
     iy, ix = viewer
     reach = math.hypot(max(iy, ny - 1 - iy), max(ix, nx - 1 - ix)) + 1.0

@@ -181,11 +181,7 @@ def by_ground(
 
 
 def fixed_spec(window_m: float, resolution_m: float) -> DataSpec:
-    """A small data set that is generated on demand.
-
-    A model's manifest has its score on it, which shows within seconds whether model, checker and
-    terrain generator are those that the model was exported with.
-    """
+    """A small data set, made on demand, on which a manifest has the model's score."""
     return DataSpec(
         seed=20,
         terrains={"train": 1, "validation": 1, "test": 6},

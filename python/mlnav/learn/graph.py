@@ -69,9 +69,8 @@ class _Graph:
 def make_graph(model: AceNet, cells: int, slope: float = 1.0, bias: float = 0.0) -> onnx.ModelProto:
     """The graph of sigmoid(slope x logits + bias) for one window of `cells` map cells a side.
 
-    Input `ground` (1, 2, cells, cells) float32: height [m] and known; output `risk` (1, bins, cells
-    / fold x unfold, ...) float32. Raises GraphError: `cells` is not a multiple of
-    `AceNet.multiple`.
+    Input (1, 2, cells, cells) float32: height [m] and known; output (1, bins, cells / fold x
+    unfold, ...) float32. Raises GraphError: `cells` is not a multiple of `AceNet.multiple`.
     """
     spec = model.spec
     if cells % model.multiple:

@@ -1,9 +1,7 @@
 """The network: predicts ACE verdicts for every cell and heading of a window in one pass.
 
-Fully convolutional. Heights at the map's resolution are folded into the channels of a coarser trunk
-(a trunk cell is `fold` map cells wide), relative to a local mean whose slope is a further input. A
-small U-Net follows; its last layer unfolds `unfold`^2 risk cells from each trunk cell. Inputs are
-heights and a mask of known cells alone: features are computed inside the graph.
+Heights are folded into the channels of a coarser trunk, relative to a local mean whose slope is a
+further input. A small U-Net follows; its last layer unfolds risk cells from each trunk cell.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
 DATUM_CELLS = 7
 """Trunk cells along the edge of the local mean (2.8 m at 0.4 m: a rover)."""
@@ -141,19 +140,9 @@ def count_parameters(model: nn.Module) -> int:
 
 def count_macs(model: AceNet, cells: int) -> int:
     """Multiply-accumulates of the convolutions for one window of `cells` map cells a side."""
-    total = 0
-
-    def count(module: nn.Module, _: object, output: Tensor) -> None:
-        nonlocal total
-        assert isinstance(module, nn.Conv2d)
-        total += output[0].numel() * module.weight[0].numel()
-
-    hooks = [m.register_forward_hook(count) for m in model.modules() if isinstance(m, nn.Conv2d)]
     training = model.training
     model.eval()
-    with torch.no_grad():
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(torch.zeros(1, 2, cells, cells))
     model.train(training)
-    for hook in hooks:
-        hook.remove()
-    return total
+    return int(counter.get_total_flops()) // 2

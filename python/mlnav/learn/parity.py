@@ -1,7 +1,6 @@
-"""Check that two risk maps give the same ranking of the planner's paths.
+"""Check that two risk maps give the same ranking of the planner's paths, by the planner itself.
 
-The planner acts on the order of path costs, which may be nearly tied: values that agree to 1e-5 are
-not enough. So both maps are given to the planner itself.
+Path costs may be nearly tied: values that agree to 1e-5 are not enough.
 """
 
 from __future__ import annotations

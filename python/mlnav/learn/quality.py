@@ -79,17 +79,11 @@ class QualityMeter:
         tenth = np.minimum((risk * 10.0).astype(int), 9)
         total = bad + good
         everything = max(float(total.sum()), 1e-30)
-        rows = []
-        error = 0.0
-        for k in range(10):
-            here = tenth == k
-            count = float(total[here].sum())
-            if count <= 0.0:
-                continue
-            mean = float((risk * total)[here].sum()) / count
-            share = float(bad[here].sum()) / count
-            rows.append((mean, share, count / everything))
-            error += abs(mean - share) * count / everything
+        sums = np.stack([np.bincount(tenth, w, 10) for w in (total, risk * total, bad)])
+        count, risks, rejected = sums[:, sums[0] > 0.0]
+        means, shares = risks / count, rejected / count
+        rows = list(zip(*(v.tolist() for v in (means, shares, count / everything)), strict=True))
+        error = float((np.abs(means - shares) * count).sum() / everything)
         return Quality(self._loss / everything, auc, error, rows, float(bad.sum()) / everything)
 
     def calibration(self) -> tuple[float, float]:

@@ -1,7 +1,6 @@
 """The eight symmetries of a square window and their effect on heading bins.
 
-The rover is mirror-symmetric, so a window that is rotated by a quarter turn or reflected has the
-same labels at the rotated or reflected headings: eight windows from one.
+The rover is mirror-symmetric: labels turn and reflect with the window.
 """
 
 from __future__ import annotations

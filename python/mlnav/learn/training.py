@@ -1,7 +1,6 @@
 """Training of one network for one pair of checker and limits.
 
-Deterministic: the order of windows and the symmetry applied to each follow from (seed, epoch), so
-an interrupted and resumed training gives the same result.
+The order of windows and the symmetry of each follow from (seed, epoch): resuming changes nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -142,11 +143,9 @@ class _Run:
         self.model = AceNet(spec.network).to(memory_format=torch.channels_last)
         self.average = AceNet(spec.network).to(memory_format=torch.channels_last)
         self.average.load_state_dict(self.model.state_dict())
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=spec.learning_rate, weight_decay=spec.weight_decay
-        )
-        self.epoch = 0
-        self.step = 0
+        decay, rate = spec.weight_decay, spec.learning_rate
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), rate, weight_decay=decay)
+        self.epoch = self.step = 0
 
     def rate(self, total: int) -> float:
         """Learning rate of the next step."""
@@ -189,13 +188,11 @@ class _Run:
             raise TrainingError(f"{path}: is of other settings: {meta['spec']}")
         self.model.load_state_dict(_under(tensors, "model."))
         self.average.load_state_dict(_under(tensors, "average."))
-        state: dict[int, dict[str, Tensor]] = {}
+        state: dict[int, dict[str, Tensor]] = defaultdict(dict)
         for name, value in _under(tensors, "adam.").items():
             i, _, key = name.partition(".")
-            state.setdefault(int(i), {})[key] = value
-        packed = self.optimizer.state_dict()
-        packed["state"] = state
-        self.optimizer.load_state_dict(packed)
+            state[int(i)][key] = value
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": state})
         self.epoch, self.step = int(meta["epoch"]), int(meta["step"])
 
 
@@ -217,10 +214,7 @@ def claim_run(folder: Path, data: Path, terrains: int | None = None) -> None:
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
-    """The data of a training from its run.json; None without that file.
-
-    Raises TrainingError: run.json is damaged.
-    """
+    """The data of a training from its run.json, or None. Raises TrainingError: it is damaged."""
     path = folder / RUN
     if not path.exists():
         return None
@@ -231,20 +225,14 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 
 
 def load_trained(folder: Path) -> tuple[TrainingSpec, AceNet, int]:
-    """Settings, averaged network in evaluation mode, and number of epochs of a training's folder.
-
-    Raises TrainingError: there is no checkpoint, or it is damaged.
-    """
+    """Settings, averaged network, epochs of a training. Raises TrainingError: none, or damaged."""
     path = folder / CHECKPOINT
     if not path.exists():
         raise TrainingError(f"{folder}: no {CHECKPOINT}; nothing was trained here")
     meta, tensors = _read(path)
     try:
-        settings = json.loads(meta["spec"])
-        shape = settings.pop("network")
-        network = NetworkSpec(**shape | {"widths": tuple(shape["widths"])})
-        spec = TrainingSpec(network=network, **settings)
-        model = AceNet(network)
+        spec = TypeAdapter(TrainingSpec).validate_json(meta["spec"])
+        model = AceNet(spec.network)
         model.load_state_dict(_under(tensors, "average."))
         epoch = int(meta["epoch"])
     except (KeyError, TypeError, ValueError, RuntimeError) as fault:
@@ -297,8 +285,8 @@ def train(
         run.model.train()
         summed = 0.0
         for i, chosen in enumerate(_split(order, spec.batch)):
-            logits, target, weight = batches.loss_terms(run.model, chosen, symmetry[chosen])
-            loss = functional.binary_cross_entropy_with_logits(logits, target, weight)
+            terms = batches.loss_terms(run.model, chosen, symmetry[chosen])
+            loss = functional.binary_cross_entropy_with_logits(*terms)
             value = float(loss.detach())
             if not math.isfinite(value):
                 raise TrainingError(f"the loss is {value} at step {run.step}")

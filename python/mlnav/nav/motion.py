@@ -50,15 +50,10 @@ class Motion:
         """As `poses`, with the curvature that the wheels are steered for as a fourth column."""
         poses, driven = self.poses(start, step_m, step_rad)
         turning = np.arange(len(poses)) < len(_even(self.turn_rad, step_rad))
-        steered = np.where(turning, math.inf, self.curvature_per_m)
-        return np.column_stack([poses, steered]), driven
+        return np.column_stack([poses, np.where(turning, math.inf, self.curvature_per_m)]), driven
 
     def sweeps(self, start: Pose, standing_curvature_per_m: float = 0.0) -> F64:
-        """(n, 6) rows for `Checker.reasons`: all that the motion takes from a stance on.
-
-        Wheels that stand steered for another motion are re-steered first. Turns are cut into
-        SWEEP_RAD, arcs into SWEEP_M at most.
-        """
+        """(n, 6) rows for `Checker.reasons`: all of the motion, wheels re-steered where need be."""
         rows: list[tuple[float, ...]] = []
         standing, begin = standing_curvature_per_m, start
         for steered, extent, step in (
@@ -69,9 +64,8 @@ class Motion:
                 continue
             if standing != steered:
                 rows.append((*begin, steered, 0.0, standing))
-            alone = (
-                Motion(extent, 0.0, 0.0) if steered == math.inf else Motion(0.0, steered, extent)
-            )
+            turns = steered == math.inf
+            alone = Motion(extent, 0.0, 0.0) if turns else Motion(0.0, steered, extent)
             ends, _ = alone.poses(begin, step, step)
             for x, y, heading in ends:
                 rows.append((*begin, steered, extent / len(ends), math.nan))
@@ -89,14 +83,9 @@ class Motion:
         half = 0.5 * k * along_m
         chord = along_m * np.sinc(half / math.pi)
         towards = heading + self.turn_rad + half
-        rows = np.concatenate(
-            [
-                np.column_stack([np.full((len(turned_rad), 2), (x, y)), heading + turned_rad]),
-                np.column_stack(
-                    [x + chord * np.cos(towards), y + chord * np.sin(towards), towards + half]
-                ),
-            ]
-        )
+        turn = np.column_stack([np.full((len(turned_rad), 2), (x, y)), heading + turned_rad])
+        dx, dy = chord * np.cos(towards), chord * np.sin(towards)
+        rows = np.concatenate([turn, np.column_stack([x + dx, y + dy, towards + half])])
         if len(rows) and self.end is not None:
             rows[-1] = self.end
         rows[:, 2] = [wrapped(h) for h in rows[:, 2]]

@@ -27,12 +27,10 @@ class Cycle:
         local_map: that was planned on, with zones as forbidden cells.
         risk: the map that the planner used, if any.
         result: the planner's.
-        timing_s: wall time by stage, the planner's own stages included. `plan` does not contain
-            `heuristic`.
+        timing_s: wall time by stage; `plan` does not contain `heuristic`.
         inferences: 1 where a risk map was computed, else 0.
         events: of the heuristic, in words.
-        risk_asked: the heuristic was asked for a map.
-        risk_missing: it was asked and had no usable map.
+        risk_asked, risk_missing: the heuristic was asked for a map; it had no usable one.
     """
 
     pose: Pose
@@ -81,17 +79,12 @@ class Navigator:
             **numbers_of_struct("tracking", model.tracking),
             **numbers_of_struct("limits", model.limits),
             **{f"checker.{name}": value for name, value in self.checker.settings.items()},
-            **{key: value for key, value in planned.items() if key.startswith("planner.")},
             **mine,
-            **{key: value for key, value in planned.items() if key in mine},
+            **{k: v for k, v in planned.items() if k.startswith("planner.") or k in mine},
         }
 
     def cycle(
-        self,
-        local_map: HeightMap,
-        pose: Pose,
-        goal: tuple[float, float],
-        steered_per_m: float = 0.0,
+        self, local_map: HeightMap, pose: Pose, goal: tuple[float, float], steered_per_m: float = 0
     ) -> Cycle:
         """Plan from an estimated pose towards the goal, in the frame of the local map.
 
@@ -109,8 +102,8 @@ class Navigator:
             raise MapError(fault)
         begin = time.perf_counter()
         if local_map.keep_out is None and (config.keep_out or config.keep_in):
-            mask = zone_mask(local_map, config.keep_out, config.keep_in)
-            local_map = replace(local_map, keep_out=mask)
+            zones = zone_mask(local_map, config.keep_out, config.keep_in)
+            local_map = replace(local_map, keep_out=zones)
         heuristic, inferences = self.heuristic, self.heuristic.inferences
         for_costs = local_map.for_costs
         faults: list[str] = []
@@ -129,16 +122,11 @@ class Navigator:
             predicting_s += time.perf_counter() - began_s
             return risk
 
+        limits, source = config.traverse, predict if self._may_ask else None
+        budgets = limits.ace_budget, limits.work_budget
         result = self.planner.plan(
             PlanRequest(
-                local_map,
-                pose,
-                goal,
-                config.traverse.goal_tolerance_m,
-                predict if self._may_ask else None,
-                config.traverse.ace_budget,
-                config.traverse.work_budget,
-                steered_per_m,
+                local_map, pose, goal, limits.goal_tolerance_m, source, *budgets, steered_per_m
             )
         )
         # A heuristic that can never have a map counts as asked without success.

@@ -30,10 +30,8 @@ class PlanRequest:
         pose: estimated, in the frame of the map.
         goal: x, y [m].
         goal_tolerance_m: nearer than this the goal is reached.
-        risk_source: computes the risk map; called at most once, when the planner needs it; None:
-            no heuristic.
-        ace_budget: ACE evaluations that the cycle may spend; None: no limit.
-        work_budget: steps of search that the cycle may spend, likewise.
+        risk_source: computes the risk map, called at most once; None: no heuristic.
+        ace_budget, work_budget: ACE evaluations and steps of search that the cycle may spend.
         standing_curvature_per_m: the wheels are steered for; infinite: turning in place.
     """
 
@@ -168,16 +166,16 @@ class ValidatedPlanner(Validated):
         expect(isinstance(plan, PlanResult), f"plan() must give a Plan, not {type(plan).__name__}")
         expect(plan.outcome in OUTCOMES, f"outcome {plan.outcome!r} is none of {OUTCOMES}")
         if plan.outcome == "path":
-            motion = Motion(plan.turn_rad, plan.curvature_per_m, plan.length_m)
             numbers = (plan.turn_rad, plan.curvature_per_m, plan.length_m)
+            motion = Motion(*numbers)
             expect(all(map(math.isfinite, numbers)), f"motion {numbers} is not finite")
             expect(bool(plan.turn_rad or plan.length_m), "a path without a motion")
             self._pass_checker(motion, request)
             if not all(map(math.isfinite, plan.commit_end)):
                 expect(isinstance(plan, Plan), "commit_end is not finite")
                 turned, along = np.array([[plan.turn_rad], [plan.length_m]])
-                x, y, heading = motion.poses_at(request.pose, turned, along)[-1]
-                plan = replace(plan, commit_end=(float(x), float(y), float(heading)))
+                end = motion.poses_at(request.pose, turned, along)[-1]
+                plan = replace(plan, commit_end=tuple(end.tolist()))
         if isinstance(plan, Plan):
             limit = self._config.planner.overthink_evaluations
             plan = replace(plan, overthink=plan.ace_evaluations > limit)
@@ -193,14 +191,9 @@ class ValidatedPlanner(Validated):
             inside = any(self._covers(pose, cells) for pose in poses)
             self._part.expect(not inside, "commits to a motion that enters forbidden ground")
         sweeps = motion.sweeps(request.pose, request.standing_curvature_per_m)
-        reasons = self._checker.reasons(sweeps)
-        bad = np.flatnonzero(reasons)
-        if bad.size:
-            why = ", ".join(reason_names(int(reasons[bad[0]])))
-            self._part.expect(
-                False,
-                f"commits to a motion that checker {self._config.checker.name} rejects: {why}",
-            )
+        reasons = int(next(filter(None, self._checker.reasons(sweeps)), 0))
+        rejects = f"checker {self._config.checker.name} rejects: {', '.join(reason_names(reasons))}"
+        self._part.expect(not reasons, f"commits to a motion that {rejects}")
 
     def _covers(self, pose: F64, points: NDArray[np.floating]) -> bool:
         """Whether body or straight wheels are above one of (n, 2) points."""

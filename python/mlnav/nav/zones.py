@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlnav.core import HeightMap
+
+if TYPE_CHECKING:
+    from mlnav.terrain import Terrain
+
 Polygon = Sequence[tuple[float, float]]
 
 
-class Raster(Protocol):
-    """Square cells with a frame: a `HeightMap` or a `Terrain`."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(ny, nx), cells."""
-
-    @property
-    def resolution_m(self) -> float:
-        """Edge of a cell."""
-
-    @property
-    def extent_m(self) -> tuple[float, float, float, float]:
-        """(x_min, x_max, y_min, y_max) of the outer cells' edges."""
-
-
 def zone_mask(
-    raster: Raster, keep_out: Sequence[Polygon], keep_in: Sequence[Polygon]
+    raster: HeightMap | Terrain, keep_out: Sequence[Polygon], keep_in: Sequence[Polygon]
 ) -> NDArray[np.uint8] | None:
     """Forbidden cells of a raster, (ny, nx) nonzero; None where there are no zones.
 
@@ -42,37 +30,28 @@ def zone_mask(
     if keep_out:
         mask |= _touched(raster, keep_out)
     if keep_in:
-        res = raster.resolution_m
-        x_min, x_max, y_min, y_max = (
-            b + s * 10.0 * res for b, s in zip(raster.extent_m, (-1, 1, -1, 1), strict=True)
-        )
+        margin = 10.0 * raster.resolution_m
+        x_min, x_max, y_min, y_max = np.add(raster.extent_m, np.multiply(margin, (-1, 1, -1, 1)))
         frame = [(x_min, y_min), (x_max, y_min), (x_max, y_max), (x_min, y_max)]
-        outside = np.ones(raster.shape, np.uint8)
-        for polygon in keep_in:
-            outside &= _touched(raster, [frame], hole=polygon)
-        mask |= outside
+        outside = [_touched(raster, [frame], hole=polygon) for polygon in keep_in]
+        mask |= np.bitwise_and.reduce(outside)
     return mask
 
 
 def _touched(
-    raster: Raster, polygons: Sequence[Polygon], hole: Polygon | None = None
+    raster: HeightMap | Terrain, polygons: Sequence[Polygon], hole: Polygon | None = None
 ) -> NDArray[np.uint8]:
-    def ring(polygon: Polygon) -> list[tuple[float, float]]:
-        points = [(float(x), float(y)) for x, y in polygon]
-        if not all(math.isfinite(v) for point in points for v in point):
-            raise ValueError("zone polygons must be finite")
-        return [*points, points[0]]
-
-    shapes = [
-        ({"type": "Polygon", "coordinates": [ring(p)] + ([ring(hole)] if hole else [])}, 1)
-        for p in polygons
-    ]
     import rasterio.features
 
-    x_min, _, y_min, _ = raster.extent_m
-    res = raster.resolution_m
+    def ring(polygon: Polygon) -> Any:
+        points = np.array([*polygon, polygon[0]], np.float64)
+        if not np.isfinite(points).all():
+            raise ValueError("zone polygons must be finite")
+        return points.tolist()
+
+    holes, (x_min, _, y_min, _), res = [hole] if hole else [], raster.extent_m, raster.resolution_m
     mask = rasterio.features.rasterize(
-        shapes,
+        [{"type": "Polygon", "coordinates": [*map(ring, (p, *holes))]} for p in polygons],
         out_shape=raster.shape,
         transform=rasterio.Affine(res, 0.0, x_min, 0.0, res, y_min),
         all_touched=True,

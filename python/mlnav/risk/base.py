@@ -16,9 +16,7 @@ Pose = tuple[float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class RiskMap:
-    """Risk by heading and place; its cells need not be those of the heightmap.
-
-    Its array is a copy, and read-only.
+    """Risk by heading and place; its cells need not be those of the heightmap. Its array is a copy.
 
     Attributes:
         p: (bins, ny, nx) float32 in [0, 1]; bin k is heading 2 pi k / bins, one bin is any heading.
@@ -46,8 +44,7 @@ ROUNDING = 1e-4
 def held_to_contract(risk: RiskMap) -> tuple[RiskMap | None, str | None]:
     """A heuristic's map for the planner, or None and what is wrong with it.
 
-    Finite risks must be in [0, 1]. Rounding errors are clamped; values further out are no risks
-    (logits, percent), and pricing them would steer the planner at random.
+    Rounding errors beyond [0, 1] are clamped; values further out are no risks (logits, percent).
     """
     known = risk.p[np.isfinite(risk.p)]
     if not known.size:

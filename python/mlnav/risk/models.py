@@ -166,10 +166,7 @@ def configured_model(config: Config) -> Manifest | None:
 
 
 def require_model(config: Config) -> None:
-    """Make sure that the network of a configuration can be run.
-
-    Raises ModelError: there is no model, it cannot be used, or onnxruntime is missing.
-    """
+    """Raise ModelError where the network of a configuration is missing or cannot be run."""
     if not isinstance(config.heuristic, Network):
         return
     folder = _configured(config)

@@ -1,7 +1,7 @@
 """The learned heuristic: a network that predicts the checker's verdicts, through ONNX Runtime.
 
-Any failure is harmless: the planner then works as the baseline, and an event says why. Only a model
-that exists but does not match its manifest stops a run, before it starts.
+Where it fails the planner works as the baseline, and an event says why. Only a model that does not
+match its manifest stops a run, before it starts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def window_of(local_map: HeightMap, pose: Pose, manifest: Manifest) -> HeightMap
     ny, nx = manifest.input.cells
     align = 2 * manifest.ratio
     res = local_map.resolution_m
-    if not _same_cells(res, manifest):
+    if abs(res / manifest.input.resolution_m - 1.0) > SAME_RESOLUTION:
         blocks = max(1, round(manifest.input.resolution_m / res))
         if blocks > 1:
             local_map = _averaged(local_map, blocks)
@@ -87,8 +87,7 @@ def _averaged(local_map: HeightMap, blocks: int) -> HeightMap:
 def network_input(z: F32) -> F32:
     """The network's input (1, 2, ny, nx) of (ny, nx) heights, NaN unknown.
 
-    Channels: height above the mean of the known ones, 0 where unknown; and 1 where known. Computed
-    in float64, since maps may lie at any altitude.
+    Channels: height above the mean of the known ones, 0 where unknown; and 1 where known.
     """
     known = np.isfinite(z)
     wide = z.astype(np.float64)
@@ -102,11 +101,7 @@ class NetworkRisk:
     name = "network"
 
     def __init__(self, settings: Network, config: Config) -> None:
-        """Load the model of the settings, checker and limits.
-
-        Raises ModelError: it exists and cannot be used: no manifest, a faulty one, another
-        checksum, or a network that is not what the manifest says.
-        """
+        """Load the model. Raises ModelError: it cannot be used, or breaks its manifest."""
         checker, limits = config.checker.name, config.limits.name
         self.inferences = 0
         self._events: list[str] = []
@@ -189,10 +184,6 @@ class NetworkRisk:
 
 class _NoInference(Exception):  # noqa: N818 - the run goes on
     """Why there is no risk map in a cycle."""
-
-
-def _same_cells(resolution_m: float, manifest: Manifest) -> bool:
-    return abs(resolution_m / manifest.input.resolution_m - 1.0) <= SAME_RESOLUTION
 
 
 def _first(position_m: float, resolution_m: float, cells: int, align: int) -> int:

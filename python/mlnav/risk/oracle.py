@@ -1,7 +1,4 @@
-"""The oracle: exact ACE as a risk map, 1 where the checker rejects and 0 where it passes.
-
-It is an upper bound on what a heuristic can gain, too expensive for a rover.
-"""
+"""The oracle: exact ACE as a risk map, an upper bound on what a heuristic can gain."""
 
 from __future__ import annotations
 
@@ -24,10 +21,9 @@ Cell = tuple[int, int]
 
 
 class OracleRisk(SteadyHeuristic):
-    """The verdicts of a checker of its own.
+    """The verdicts of a checker of its own: `fixed_box` gives those of all cells of a map at once.
 
-    `fixed_box` gives those of all cells of a map at once. The others are asked pose by pose on a
-    grid that is fixed in the world; their verdicts are kept until the ground changes.
+    Others are asked pose by pose on a grid fixed in the world, until the ground changes.
     """
 
     name = "oracle"

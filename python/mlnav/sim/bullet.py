@@ -17,6 +17,7 @@ from mlnav.nav.motion import F64, Motion, Pose, wrapped
 from mlnav.sim import urdf
 from mlnav.sim.bullet_rig import STEER_RAD_S, Ground, Rig, Stand, load_library
 from mlnav.sim.world import (
+    CONSTRAINTS,
     PHASES,
     STATE_COLUMNS,
     Execution,
@@ -31,8 +32,6 @@ from mlnav.terrain import Terrain
 
 _PLACE_S = 1.0
 _PLACE_ABOVE_M = 0.002
-_DROP_MAX_M = 0.05
-_SINK_MAX_M = 0.005
 
 _STEERED_RAD = 0.01
 _JAMMED_S = 2.0
@@ -60,16 +59,11 @@ _STALL_SHARE = 0.1
 _BIT = {name: 1 << bit for bit, name in enumerate(_core.REASONS)}
 _NO_GROUND = _BIT["unknown"] | _BIT["border"]
 _COLUMNS: dict[str, type] = {
-    **dict.fromkeys(STATE_COLUMNS, np.float64),
-    "relief_m": np.float64,
-    "steering_rad": np.float64,
-    "phase": np.uint8,
-    "driven_m": np.float64,
-    "belly_force_n": np.float64,
-    "belly_contact": np.bool_,
-    "safe": np.bool_,
+    **dict.fromkeys((*STATE_COLUMNS, "relief_m", "steering_rad"), np.float64),
+    **dict.fromkeys(("driven_m", "belly_force_n"), np.float64),
+    **dict.fromkeys(("safe", "belly_contact"), np.bool_),
+    **dict.fromkeys(("phase", "status"), np.uint8),
     "reasons": np.uint16,
-    "status": np.uint8,
 }
 Row = dict[str, Any]
 
@@ -110,13 +104,12 @@ class BulletWorld:
         limits = numbers_of_struct("world.limits", self._model.limits)
         return numbers_of("world", self._settings) | limits | engine
 
-    def place(self, pose: Pose, *, origin_z_m: float | None = None) -> SettledStates:
+    def place(self, pose: Pose) -> SettledStates:
         """Put the rover down, wheels straight, and let it settle: one state, safe or not.
 
-        It is dropped with its origin at `origin_z_m`, by default just above where the kinematic
-        world settles it. Where that finds no settled state, its unsafe state is returned. Raises
-        WorldError: outside the map or too near its edge, on unknown ground, or `origin_z_m` is
-        below or more than a few centimetres above the settled height.
+        It is dropped from just above where the kinematic world settles it; where that finds no
+        settled state, its unsafe state is returned. Raises WorldError: outside the map or too near
+        its edge, or on unknown ground.
         """
         self.close()
         self._ground.check_start(pose)
@@ -126,16 +119,8 @@ class BulletWorld:
             columns = {**settled.columns, **untouched}
             return SettledStates(settled.poses, {name: columns[name] for name in _COLUMNS})
         posture = {name: float(settled.columns[name][0]) for name in STATE}
-        stands_m = posture["origin_z_m"]
-        from_m = stands_m + _PLACE_ABOVE_M if origin_z_m is None else origin_z_m
-        if not -_SINK_MAX_M <= from_m - stands_m <= _DROP_MAX_M:
-            where = "below" if from_m < stands_m else "in the air above"
-            raise WorldError(
-                f"the rover cannot start with its origin at {from_m:g} m: that is {where}"
-                f" {stands_m:g} m, where it stands"
-            )
         rig = self._new_rig()
-        rig.put(pose, {**posture, "origin_z_m": from_m})
+        rig.put(pose, {**posture, "origin_z_m": posture["origin_z_m"] + _PLACE_ABOVE_M})
         _, belly_n = rig.step(rig.steps_in(_PLACE_S))
         stand = rig.stand()
         if stand is None:
@@ -147,10 +132,7 @@ class BulletWorld:
         return log.states
 
     def execute(self, pose: Pose, motion: Motion) -> Execution:
-        """Drive a committed motion from where the rover stands.
-
-        Raises WorldError: no rover was placed, or it stands elsewhere.
-        """
+        """Drive a committed motion. Raises WorldError: the rover does not stand where it begins."""
         rig = self._rig
         if rig is None:
             raise WorldError("no rover stands in this world: it must be placed first")
@@ -268,8 +250,7 @@ class BulletWorld:
 
     def _judged(self, rig: Rig, log: _Log) -> Row:
         """The columns of `_core.settle` for the rover as measured."""
-        stand, limits = log.stand, self._model.limits
-        posture = stand.posture
+        stand, posture = log.stand, log.stand.posture
         at = np.array([stand.pose], np.float64)
         attitude = np.array([[posture[k] for k in ("roll_rad", "pitch_rad", "origin_z_m")]])
         clearance_m = float(_core.clearance(self._grid, self._model, at, attitude)[0])
@@ -283,16 +264,7 @@ class BulletWorld:
         if math.isnan(clearance_m) and not no_ground:
             no_ground = _BIT["unknown"]
 
-        bogies = (posture["bogie_left_rad"], posture["bogie_right_rad"])
-        beyond = {
-            "tilt": stand.tilt_rad > limits.tilt_max_rad,
-            "bogie": max(map(abs, bogies)) > limits.bogie_max_rad,
-            "differential": abs(posture["differential_rad"]) > limits.differential_max_rad,
-            "clearance": clearance_m < limits.clearance_min_m or log.belly_n > 0.0,
-            "relief": relief_m > limits.relief_max_m,
-        }
-        reasons = no_ground | sum(_BIT[name] for name, is_so in beyond.items() if is_so)
-        return {
+        row: Row = {
             **posture,
             "tilt_rad": stand.tilt_rad,
             "clearance_m": clearance_m,
@@ -302,10 +274,14 @@ class BulletWorld:
             "phase": PHASES.index(log.phase),
             "belly_force_n": log.belly_n,
             "belly_contact": log.belly_n > 0.0,
-            "safe": reasons == 0,
-            "reasons": reasons,
             "status": int(settled["status"][0]) if no_ground else 0,  # where it stands, it stands
         }
+        limits = self._model.limits
+        beyond = {name for name, limit in CONSTRAINTS.items() if limit.excess(row, limits) > 0.0}
+        if row["belly_contact"]:
+            beyond.add("clearance")
+        reasons = no_ground | sum(_BIT[name] for name in beyond)
+        return {**row, "safe": reasons == 0, "reasons": reasons}
 
 
 # ------------------------------------------------------------------------------------- one motion
@@ -451,9 +427,8 @@ class _Leg:
     def towards(self, target: Pose, pose: Pose, model: _core.RoverModel) -> tuple[list[float], F64]:
         """Steering angles and wheel rates that lead back to a target a little ahead.
 
-        Beside an arc the rover is steered as a critically damped spring of length `_RETURN_M`
-        would: y'' = -y / L^2 - 2 y' / L, primes by the way. It is as much faster or slower as it
-        lags or leads, within `_HASTE`.
+        Beside an arc it is steered as a critically damped spring of length L = `_RETURN_M`, y'' =
+        -y / L^2 - 2 y' / L, primes by the way; as much faster as it lags, within `_HASTE`.
         """
         ahead_m, left_m, turned_rad = seen_from(target, pose)
         if not self.ahead_m:

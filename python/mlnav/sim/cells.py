@@ -8,10 +8,7 @@ from mlnav.terrain import Terrain, TerrainError
 
 
 def check_cells(terrain: Terrain, config: Config) -> None:
-    """Refuse to plan, check or drive on coarse cells, of the terrain or of what a sensor maps.
-
-    Raises TerrainError: cells are coarse, and the configuration does not insist.
-    """
+    """Raise TerrainError where terrain or sensor have coarse cells that are not allowed."""
     check_cell_sizes(f"terrain {terrain.name!r}", terrain.resolution_m, config)
 
 

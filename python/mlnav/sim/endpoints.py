@@ -164,24 +164,15 @@ def drawn_endpoints(
     rng: np.random.Generator,
     screened: Screen,
     *,
-    apart_m: float | None = None,
     lay: Lay | None = None,
     size_m: float | None = None,
 ) -> tuple[Terrain, Point, Point]:
     """A random start and goal that are safe, far enough apart and in one group of the screen.
 
     At the heading from start to goal the rover settles within limits at both, and the configured
-    checker passes the start.
-
-    Args:
-        terrain: the ground.
-        config: rover, limits and checker.
-        rng: draws; the same state gives the same pair.
-        screened: `screen` of the terrain.
-        apart_m: least distance; by default 20 m, or 60 % of the usable extent if that is less.
-        lay: adds to the ground once start and goal are known (`with_rocks`); the pair must be safe
-            and connected on that ground as well.
-        size_m: as for `screen`, of that ground.
+    checker passes the start. They are at least 20 m apart, or 60 % of the usable extent. `lay` adds
+    to the ground once they are known (`with_rocks`): they must be safe and connected there as well,
+    with `size_m` as for `screen`. The same state of `rng` gives the same pair.
 
     Returns:
         The ground to drive on, start and goal.
@@ -189,7 +180,7 @@ def drawn_endpoints(
     Raises:
         SimError: no such pair was found.
     """
-    least = min(APART_M, APART_SHARE * screened.extent_m) if apart_m is None else apart_m
+    least = min(APART_M, APART_SHARE * screened.extent_m)
     far_m = max(least, 2.0 * config.traverse.goal_tolerance_m)
     gx, gy = np.meshgrid(screened.x_m, screened.y_m)
     places = screened.group > 0

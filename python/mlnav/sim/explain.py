@@ -25,15 +25,12 @@ from mlnav.terrain import Terrain
 
 F64 = NDArray[np.float64]
 
+_ONE_SIDED = ("tilt_max_rad", "clearance_min_m", "relief_max_m")
+
 
 @dataclass(frozen=True, eq=False)
 class WheelBox:
-    """Where a wheel may stand in the heading frame of the pose: (least, most) each.
-
-    Attributes:
-        forward_m, left_m: of the axle.
-        height_m: of the wheel's lowest point.
-    """
+    """Where axle and lowest point of a wheel may be in the pose's heading frame: (least, most)."""
 
     forward_m: tuple[float, float]
     left_m: tuple[float, float]
@@ -81,9 +78,6 @@ class Explanation:
             values["wheels"] = {name: asdict(box) for name, box in boxes}
         record: dict[str, Any] = plain(values | {"bounds": bounds})
         return record
-
-
-_ONE_SIDED = ("tilt_max_rad", "clearance_min_m", "relief_max_m")
 
 
 def _asked(terrain: Terrain, config: Config, pose: Pose) -> tuple[_core.Checker, _core.Grid]:

@@ -57,10 +57,7 @@ class OdometryLocalization:
 
     def as_built(self) -> dict[str, float]:
         """Sizes of its errors."""
-        return {
-            "localization.distance_sigma": self._settings.distance_sigma,
-            "localization.heading_sigma_deg": self._settings.heading_sigma_deg,
-        }
+        return numbers_of("localization", self._settings)
 
     def update(self, before: RoverState, execution: Execution) -> RoverState:
         """As the protocol says."""

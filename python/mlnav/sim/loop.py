@@ -98,11 +98,7 @@ def one_cycle(
     *,
     heading_rad: float | None = None,
 ) -> tuple[Navigator, Cycle, Pose, Point]:
-    """A single planning cycle, for inspection: navigator, cycle, pose and goal.
-
-    Raises:
-        SimError, ConfigError, ModelError, TerrainError: as `traverse`.
-    """
+    """A planning cycle, for inspection: navigator, cycle, pose and goal. Raises as `traverse`."""
     goal_point = checked_point("goal", goal or terrain.goal_m, terrain)
     pose = start_pose(terrain, start, goal_point, heading_rad)
     simulated = SimulatedNavigator(terrain, config)
@@ -129,10 +125,7 @@ def make_world(terrain: Terrain, config: Config) -> World:
 
 
 def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
-    """The point, if the map has known ground there.
-
-    Raises SimError: missing, not finite, off the map, or over unknown ground.
-    """
+    """The point. Raises SimError: missing, not finite, off the map, or over unknown ground."""
     if point is None:
         raise SimError(f"no {label}: the terrain {terrain.name!r} names none, so one must be given")
     x, y = float(point[0]), float(point[1])
@@ -149,10 +142,7 @@ def checked_point(label: str, point: Point | None, terrain: Terrain) -> Point:
 def start_pose(
     terrain: Terrain, start: Point | None, goal: Point, heading_rad: float | None
 ) -> Pose:
-    """The pose that a run begins at.
-
-    Raises SimError: as `checked_point`, or the heading is unusable.
-    """
+    """The pose that a run begins at. Raises SimError: as `checked_point`, or by its heading."""
     x, y = checked_point("start", start or terrain.start_m, terrain)
     if heading_rad is None:
         heading_rad = math.atan2(goal[1] - y, goal[0] - x)

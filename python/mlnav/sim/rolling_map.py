@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
@@ -10,11 +12,10 @@ F64 = NDArray[np.float64]
 
 
 class RollingMap:
-    """Counts of points on a lattice of square cells, and sums of their values, in a window of it.
+    """Counts of points on a lattice of cells, and sums of their values, in a moving window.
 
-    Cell (iy, ix) of the lattice, any whole numbers, is centred on the anchor + resolution x
-    (ix, iy) and owns the half-open square about that point. The window moves by whole cells, so
-    nothing is resampled; cells that leave it are forgotten.
+    Cell (iy, ix) of the lattice, any whole numbers, is centred on the anchor + resolution x (ix,
+    iy) and owns the half-open square about that point. Cells that leave the window are forgotten.
     """
 
     def __init__(
@@ -42,11 +43,7 @@ class RollingMap:
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """(iy, ix) on the lattice of the cell that owns a point [m]."""
-        ix, iy = (
-            int(np.floor((at - anchor) / self.resolution_m + 0.5))
-            for at, anchor in zip((x, y), self._anchor_m, strict=True)
-        )
-        return iy, ix
+        return int(self._index(y, 0)), int(self._index(x, 1))
 
     def move(self, first: tuple[int, int]) -> None:
         """Put the window's first cell at (iy, ix) of the lattice."""
@@ -58,16 +55,13 @@ class RollingMap:
 
     def add(self, x: F64, y: F64, *values: F64) -> None:
         """Add finite points, (n,) each; those beyond the window are ignored."""
-        ny, nx = self.counts.shape
-        ix = self._window_index(x, 1)
-        iy = self._window_index(y, 0)
+        (ny, nx), (first_y, first_x) = self.counts.shape, self._first
+        iy, ix = self._index(y, 0) - first_y, self._index(x, 1) - first_x
         inside = (ix >= 0) & (ix < nx) & (iy >= 0) & (iy < ny)
         cells = (iy * nx + ix)[inside].astype(np.intp)
-        shape, size = (ny, nx), ny * nx
-        self.counts += np.bincount(cells, minlength=size).reshape(shape)
+        self.counts += np.bincount(cells, minlength=ny * nx).reshape(ny, nx)
         for i, value in enumerate(values):
-            added = np.bincount(cells, weights=value[inside], minlength=size)
-            self.sums[i] += added.reshape(shape)
+            self.sums[i] += np.bincount(cells, value[inside], ny * nx).reshape(ny, nx)
 
     def heights(self) -> NDArray[np.float32]:
         """Mean height of the points of each cell [m], (ny, nx); NaN where there are none."""
@@ -75,8 +69,6 @@ class RollingMap:
         np.divide(self.sums[0], self.counts, out=mean, where=self.counts > 0)
         return mean.astype(np.float32)
 
-    def _window_index(self, at: F64, axis: int) -> F64:
-        """Whole cells from the window's first, as floats; axis 0 is y, as in arrays."""
-        cells = np.floor((at - self._anchor_m[1 - axis]) / self.resolution_m + 0.5)
-        cells -= self._first[axis]
-        return cells
+    def _index(self, at: Any, axis: int) -> Any:
+        """Of cells on the lattice, as floats; axis 0 is y, as in arrays."""
+        return np.floor((at - self._anchor_m[1 - axis]) / self.resolution_m + 0.5)

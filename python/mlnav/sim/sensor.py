@@ -92,10 +92,7 @@ class TruthSensor:
         }
 
     def sense(self, state: RoverState) -> HeightMap:
-        """The window about the rover, shifted and turned by its error of localization.
-
-        Raises TerrainError: the rover is off the map.
-        """
+        """The window, shifted and turned by the error of localization. Raises as `window`."""
         if state.exact:
             return self.window(state.true_pose)
         # The same lattice about the estimated pose, with the heights at its true place.
@@ -109,10 +106,7 @@ class TruthSensor:
         return replace(frame, z=z.astype(np.float32))
 
     def window(self, pose: Pose) -> HeightMap:
-        """The window about the cell that a pose is in.
-
-        Raises TerrainError: the pose is off the map.
-        """
+        """The window about the cell of a pose. Raises TerrainError: the pose is off the map."""
         iy, ix = self._terrain.cell(pose[0], pose[1])
         ny, nx = self._terrain.shape
         return self._map.part(self._range(iy, ny), self._range(ix, nx))

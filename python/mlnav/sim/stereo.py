@@ -229,10 +229,7 @@ def _filled(z: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
 
 
 def _columns(settings: Stereo) -> F64:
-    """Azimuths all around [rad], from the heading: half a map cell apart at the largest range.
-
-    A whole cell apart they would miss many cells near their corners.
-    """
+    """Azimuths all around [rad], from the heading: half a map cell apart at the largest range."""
     step = max(math.radians(settings.pixel_deg), 0.5 * settings.resolution_m / settings.range_max_m)
     count = math.ceil(2.0 * math.pi / step)
     return 2.0 * math.pi / count * (np.arange(count, dtype=np.float64) - count // 2)

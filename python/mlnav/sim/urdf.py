@@ -1,8 +1,7 @@
 """The rover as a URDF for a physics engine or a viewer, made from the planner's geometry.
 
-The default rover's ships as `sim/rover.urdf`. A joint has the name of the link that it carries.
-Rockers and bogies turn about the right axis (nose up positive, as in the planner), wheels about the
-left axis (forward positive). At zero the rover stands on level ground.
+A joint has the name of the link that it carries. Rockers and bogies turn about the right axis (nose
+up positive), wheels about the left axis (forward positive). At zero the rover stands level.
 """
 
 from __future__ import annotations
@@ -50,11 +49,10 @@ _ACROSS: Vector = (math.pi / 2.0, 0.0, 0.0)
 
 
 def rover_urdf(geometry: _core.RoverGeometry, mass_kg: float = ROVER_MASS_KG) -> str:
-    """The URDF of a rover of this mass, whose parts keep their shares of it.
+    """The URDF of a rover of this mass. Wheels and body collide; the body's bottom is the pan.
 
     The base link `body` has its origin at its centre of mass, `body_origin_m` in the rover frame.
-    Only the wheels and the body collide; the bottom face of the body is the belly pan. Raises
-    WorldError: no rover can be built with this geometry or mass.
+    Raises WorldError: no rover can be built with this geometry or mass.
     """
     _check(geometry, mass_kg)
     robot = Element("robot", name="mlnav_rover")
@@ -90,12 +88,9 @@ def _check(g: _core.RoverGeometry, mass_kg: float) -> None:
         raise WorldError(f"no such rover: {fault}") from fault
 
     r, half = g.wheel_radius_m, 0.5 * g.wheel_width_m
-    axles = {
-        "front": (g.front_x_m, g.front_y_m),
-        "middle": (0.0, g.middle_y_m),
-        "rear": (g.rear_x_m, g.rear_y_m),
-    }
-    for a, b in (("front", "middle"), ("middle", "rear")):
+    places = (g.front_x_m, g.front_y_m), (0.0, g.middle_y_m), (g.rear_x_m, g.rear_y_m)
+    axles = dict(zip(("front", "middle", "rear"), places, strict=True))
+    for a, b in pairwise(axles):
         (xa, ya), (xb, yb) = axles[a], axles[b]
         if xa - xb < 2.0 * r and abs(ya - yb) < 2.0 * half:
             raise WorldError(f"the {a} wheels overlap the {b} wheels")
@@ -140,12 +135,9 @@ def _body(robot: Element, g: _core.RoverGeometry, mass_kg: float) -> None:
         _strut((lens_x, my + dy, mz), (lens_x + 0.03 * size, my + dy, mz), 0.05 * size, com)
         for dy in (-0.13 * size, 0.13 * size)
     ]
-    tail = _strut(
-        (g.pan_rear_x_m, 0.0, top - 0.25 * size),
-        (g.pan_rear_x_m - 0.45 * size, 0.0, top + 0.05 * size),
-        0.16 * size,
-        com,
-    )
+    root = (g.pan_rear_x_m, 0.0, top - 0.25 * size)
+    tip = (g.pan_rear_x_m - 0.45 * size, 0.0, top + 0.05 * size)
+    tail = _strut(root, tip, 0.16 * size, com)
     link = _link(robot, BODY, mass_kg, _box_inertia(mass_kg, box_size))
     _show(link, "gold", box)
     _show(link, "white", deck, mast, head)
@@ -192,10 +184,8 @@ def _suspension(robot: Element, g: _core.RoverGeometry, rover_kg: float, side: f
     )
     _joint(robot, bogie, rocker, rocker_at, bogie_at, pitches)
 
-    for place, parent, parent_at, at in (
-        ("front", rocker, rocker_at, front_at),
-        ("rear", bogie, bogie_at, rear_at),
-    ):
+    ends = ("front", rocker, rocker_at, front_at), ("rear", bogie, bogie_at, rear_at)
+    for place, parent, parent_at, at in ends:
         steer, wheel = f"steer_{place}_{name}", f"wheel_{place}_{name}"
         _fork(robot, g, steer, rover_kg * _STEER_SHARE, side)
         _joint(robot, steer, parent, parent_at, at, turns)
@@ -245,11 +235,11 @@ def _box(
     size: Vector, place: Vector = _ORIGIN, frame: Vector = _ORIGIN, rpy: Vector = _ORIGIN
 ) -> _Shape:
     """A box at a place of the rover frame, for a link whose frame is at `frame`."""
-    return _Shape("box", {"size": _numbers(size)}, _minus(place, frame), rpy)
+    return _Shape("box", {"size": _text(*size)}, _minus(place, frame), rpy)
 
 
 def _cylinder(radius: float, length: float, xyz: Vector, rpy: Vector) -> _Shape:
-    return _Shape("cylinder", {"radius": _number(radius), "length": _number(length)}, xyz, rpy)
+    return _Shape("cylinder", {"radius": _text(radius), "length": _text(length)}, xyz, rpy)
 
 
 def _strut(a: Vector, b: Vector, radius: float, frame: Vector = _ORIGIN) -> _Shape:
@@ -265,13 +255,9 @@ def _minus(a: Vector, b: Vector) -> Vector:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-def _number(value: float) -> str:
+def _text(*numbers: float) -> str:
     """With digits to a nanometre; never `-0`."""
-    return f"{value:z.9f}".rstrip("0").rstrip(".")
-
-
-def _numbers(values: Vector) -> str:
-    return " ".join(map(_number, values))
+    return " ".join(f"{number:z.9f}".rstrip("0").rstrip(".") for number in numbers)
 
 
 def _box_inertia(mass_kg: float, size: Vector) -> Vector:
@@ -282,8 +268,8 @@ def _box_inertia(mass_kg: float, size: Vector) -> Vector:
 def _link(robot: Element, name: str, mass_kg: float, inertia: Vector) -> Element:
     link = SubElement(robot, "link", name=name)
     inertial = SubElement(link, "inertial")
-    SubElement(inertial, "mass", value=_number(mass_kg))
-    ixx, iyy, izz = map(_number, inertia)
+    SubElement(inertial, "mass", value=_text(mass_kg))
+    ixx, iyy, izz = map(_text, inertia)
     SubElement(inertial, "inertia", ixx=ixx, iyy=iyy, izz=izz, ixy="0", ixz="0", iyz="0")
     return link
 
@@ -295,7 +281,7 @@ def _show(link: Element, colour: str, *shapes: _Shape) -> None:
 
 def _part(link: Element, what: str, shape: _Shape) -> Element:
     part = SubElement(link, what)
-    SubElement(part, "origin", xyz=_numbers(shape.xyz), rpy=_numbers(shape.rpy))
+    SubElement(part, "origin", xyz=_text(*shape.xyz), rpy=_text(*shape.rpy))
     SubElement(SubElement(part, "geometry"), shape.kind, shape.sizes)
     return part
 
@@ -307,5 +293,5 @@ def _joint(
     joint = SubElement(robot, "joint", name=child, type="continuous")
     SubElement(joint, "parent", link=parent)
     SubElement(joint, "child", link=child)
-    SubElement(joint, "origin", xyz=_numbers(_minus(at, parent_at)))
+    SubElement(joint, "origin", xyz=_text(*_minus(at, parent_at)))
     SubElement(joint, "axis", xyz=axis)

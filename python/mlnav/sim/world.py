@@ -68,7 +68,7 @@ class SampledMotion:
 
     @classmethod
     def of(
-        cls, motion: Motion, start: Pose, steering: F64, model: _core.RoverModel, spacing: Spacing
+        cls, motion: Motion, start: Pose, steer_rad: F64, model: _core.RoverModel, spacing: Spacing
     ) -> SampledMotion:
         """A motion of a rover whose wheels are steered by (6,) angles [rad] at its start.
 
@@ -87,15 +87,15 @@ class SampledMotion:
             if not n:
                 continue
             target = model.wheel_steering_rad(curvature)
-            change = target - steering
+            change = target - steer_rad
             most = float(np.abs(change).max())
             shares = _out_of_phase(1.0, spacing.steer_rad / most) if most > 1e-9 else np.empty(0)
-            k, steers = len(shares), steering + shares[:, None] * change
+            k, steers = len(shares), steer_rad + shares[:, None] * change
             parts += [
                 (np.repeat(at, k, axis=0), steers, np.full(k, 1, np.uint8), np.zeros(k)),
                 (poses, np.tile(target, (n, 1)), np.full(n, phase, np.uint8), driven),
             ]
-            at, steering = poses[-1:], target
+            at, steer_rad = poses[-1:], target
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -374,9 +374,8 @@ def moved(base: Pose, step: Pose) -> Pose:
 class KinematicWorld:
     """The rover follows commands exactly and settles on the ground all along the motion.
 
-    States are judged between the poses that a planner has had checked, and while wheels steer at a
-    standstill. A settled state beyond the limits, over unknown ground, off the map or without
-    contact of all wheels is unsafe, and ends the motion there.
+    A state beyond the limits, over unknown ground, off the map or without contact of all wheels is
+    unsafe, and ends the motion there.
     """
 
     def __init__(
@@ -405,10 +404,10 @@ class KinematicWorld:
         return cls(terrain, model, spacing=spacing, stop_at_limits=settings.stop_at_limits)
 
     def settle(self, poses: F64, steering_rad: F64 | None = None) -> dict[str, NDArray[Any]]:
-        """Columns of `_core.settle` at (n, 3) poses along a motion.
+        """Columns of `_core.settle` at (n, 3) poses of a motion, wheels steered by (n, 6) angles.
 
-        Wheels are steered by (n, 6) angles, or straight. Where settling does not converge from the
-        nominal guess, it is tried once more from the wheel heights of the pose before.
+        Where settling does not converge, it is tried again from the wheel heights of the pose
+        before.
         """
         if steering_rad is None:
             steering_rad = np.zeros((len(poses), len(WHEELS)))

@@ -58,11 +58,11 @@ _UNIT_M = {
     **dict.fromkeys(("us-ft", "ftus", "us survey foot", "foot_us"), _US_FT),
 }
 
-_LOSS = re.compile(r"tag ignored|io error|read error|truncated|corrupt|fail", re.IGNORECASE)
-"""GDAL warnings of content that was lost or not read."""
-
-_UNRESOLVED = re.compile(r"\bPROJ: ")
-"""GDAL warnings of a CRS code that PROJ does not know. GDAL then takes feet for metres."""
+_WARNINGS = {
+    "truncated or damaged": r"(?i)tag ignored|io error|read error|truncated|corrupt|fail",
+    "its CRS cannot be resolved, so its units are not known": r"\bPROJ: ",
+}
+"""Faults by GDAL's warnings of them. Where PROJ does not know a CRS, GDAL takes feet for metres."""
 
 _FOOT_EPSG = 2227
 """A projected CRS in US survey feet, which only PROJ's database knows."""
@@ -180,11 +180,7 @@ def write_geotiff(path: str | os.PathLike[str], terrain: Terrain, *, force: bool
 
 @contextlib.contextmanager
 def _losses_are_faults() -> Iterator[None]:
-    """Refuse files of which GDAL warns, in this thread, that it could not read something.
-
-    A file that lost its last bytes often still has all its pixels: GDAL then drops the tag that was
-    cut, and with it units, names, scales or nodata.
-    """
+    """Refuse files of which GDAL warns, in this thread, that it could not read something."""
     thread, messages = threading.get_ident(), list[str]()
 
     def collect(record: logging.LogRecord) -> bool:
@@ -198,13 +194,10 @@ def _losses_are_faults() -> Iterator[None]:
         yield
     finally:
         log.removeFilter(collect)
-    for pattern, fault in (
-        (_LOSS, "truncated or damaged"),
-        (_UNRESOLVED, "its CRS cannot be resolved, so its units are not known"),
-    ):
-        found = next(filter(pattern.search, messages), None)
-        if found is not None:
-            raise TerrainError(f"{fault}: {found}")
+    for fault, pattern in _WARNINGS.items():
+        for message in messages:
+            if re.search(pattern, message):
+                raise TerrainError(f"{fault}: {message}")
 
 
 # ---------------------------------------------------------------------------------------- reading
@@ -213,17 +206,14 @@ def _losses_are_faults() -> Iterator[None]:
 def _read(
     source: Any, band: int, nodata: float | Sequence[float] | None, vertical_unit: str | None
 ) -> Terrain:
-    if source.count > MAX_BANDS:
-        raise TerrainError(
-            f"{source.count} bands are more than {MAX_BANDS}: damaged, or no terrain"
-        )
-    if not 1 <= band <= source.count:
-        raise TerrainError(f"no band {band}, the file has {source.count}")
-    if source.width * source.height * source.count > MAX_CELLS:
-        raise TerrainError(
-            f"{source.width} x {source.height} cells x {source.count} bands are more than"
-            f" {MAX_CELLS}: crop the file first"
-        )
+    width, height, count = source.width, source.height, source.count
+    if count > MAX_BANDS:
+        raise TerrainError(f"{count} bands are more than {MAX_BANDS}: damaged, or no terrain")
+    if not 1 <= band <= count:
+        raise TerrainError(f"no band {band}, the file has {count}")
+    if width * height * count > MAX_CELLS:
+        cells = f"{width} x {height} cells x {count} bands"
+        raise TerrainError(f"{cells} are more than {MAX_CELLS}: crop the file first")
     _check_no_colour(source, band)
     horizontal_m = _horizontal_unit_m(source.crs)
     vertical_m = _vertical_unit_m(source.units[band - 1], vertical_unit, source.crs, horizontal_m)
@@ -240,13 +230,16 @@ def _read(
     z = bands.pop("")
     if np.isnan(z).all():
         raise TerrainError("every height is unknown")
-    saved = _saved_frame(source.tags().get(_TAG, "{}"))
+    saved, tags = None, source.tags()
+    with contextlib.suppress(ValidationError):  # the file is not ours, or the note is damaged
+        saved = _FRAME.validate_json(tags.get(_TAG, "{}"))
     x, y = first[0] * horizontal_m, first[1] * horizontal_m
     resolution_m = resolution * horizontal_m
     datum = _datum(x, y, resolution_m, z, saved)
     origin_m = (x - datum[0], y - datum[1])
     if saved and math.dist(saved.origin_m, origin_m) < 1e-6:
         origin_m = saved.origin_m  # free of the rounding of adding the datum
+    credit = "; ".join(tags[k] for k in ("CREDIT", "LICENSE", "SOURCE") if tags.get(k))
     terrain = Terrain(
         (z - datum[2]).astype(np.float32),
         resolution_m,
@@ -254,7 +247,7 @@ def _read(
         datum,
         saved.name if saved else "",
         layers={k: v.astype(np.float32) for k, v in bands.items()},
-        attribution=_attribution(source.tags()),
+        attribution=tags.get("TIFFTAG_COPYRIGHT", credit or None),
     )
     return terrain.with_ends(saved.start_m, saved.goal_m) if saved else terrain
 
@@ -358,15 +351,13 @@ def _vertical_unit_m(
     if given is not None:
         return _unit_m(given)
     of_crs = _vertical_unit_of(crs)
+    if declared is None and of_crs is None and horizontal_m != 1.0:
+        raise TerrainError(
+            "the map is not in metres and the elevation band declares no unit:"
+            " pass vertical_unit='m' or 'ft' (--vertical-unit)"
+        )
     if declared is None:
-        if of_crs is not None:
-            return of_crs[1]
-        if horizontal_m != 1.0:
-            raise TerrainError(
-                "the map is not in metres and the elevation band declares no unit:"
-                " pass vertical_unit='m' or 'ft' (--vertical-unit)"
-            )
-        return 1.0
+        return of_crs[1] if of_crs else 1.0
     factor = _unit_m(declared)
     if crs:
         name, expected = of_crs or (str(crs.units_factor[0]), horizontal_m)
@@ -492,19 +483,6 @@ def _datum(
     return float(dx), float(dy), float(dz)
 
 
-def _saved_frame(text: str) -> _Frame | None:
-    """What ``write_geotiff`` noted; None where the file is not ours or the note is damaged."""
-    try:
-        return _FRAME.validate_json(text)
-    except ValidationError:
-        return None
-
-
-def _attribution(tags: dict[str, str]) -> str | None:
-    parts = "; ".join(tags[k] for k in ("CREDIT", "LICENSE", "SOURCE") if tags.get(k))
-    return tags.get("TIFFTAG_COPYRIGHT", parts or None)
-
-
 # ---------------------------------------------------------------------------------------- writing
 
 
@@ -531,10 +509,9 @@ def _encoded(terrain: Terrain) -> bytes:
             sink.update_tags(**{_TAG: json.dumps(asdict(frame))})
             if terrain.attribution is not None:
                 sink.update_tags(TIFFTAG_COPYRIGHT=terrain.attribution)
-            sink.write(heights[::-1], 1)
-            sink.set_band_description(1, "elevation_m")
             sink.set_band_unit(1, "m")
-            for i, (label, layer) in enumerate(terrain.layers.items(), start=2):
-                sink.write(layer[::-1].astype(heights.dtype), i)
+            bands = [("elevation_m", heights), *terrain.layers.items()]
+            for i, (label, band) in enumerate(bands, start=1):
+                sink.write(band[::-1].astype(heights.dtype), i)
                 sink.set_band_description(i, label)
         return bytes(memory.getbuffer())

@@ -1,7 +1,6 @@
 """Landforms other than rocks, each a height field [m] of shape (ny, nx) added to the ground.
 
-Cell (iy, ix) is centred at ((ix + 0.5) res, (iy + 0.5) res). Every function draws from the
-generator it is given and from nothing else.
+Cell (iy, ix) is centred at ((ix + 0.5) res, (iy + 0.5) res).
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ def _spectral(
 ) -> FloatArray:
     """Gaussian field with power ~ f^-(2 hurst + 2) between two wavelengths.
 
-    Scaled by its spectrum to an expected RMS difference of 1 at ``lag_m`` along x and y, or without
-    a lag to an expected RMS height of 1; samples vary about that.
+    Its expected RMS difference is 1 at ``lag_m`` along x and y, or without a lag its RMS height.
     """
     n_y, n_x = (
         scipy.fft.next_fast_len(int(n * _SYNTHESIS_MARGIN) + 1, real=True) for n in grid.shape
@@ -108,8 +106,7 @@ def self_affine(
 ) -> FloatArray:
     """Self-affine relief: expected RMS difference ``rms_1m_m`` [m] at 1 m, growing as lag^hurst.
 
-    The law holds well inside the band of wavelengths (least, most) [m]; the longest is also limited
-    by 1.5 times the map.
+    The law holds between the wavelengths (least, most) [m] and below 1.5 times the map.
     """
     return rms_1m_m * _spectral(rng, grid, hurst, wavelength_m, 1.0)
 
@@ -136,18 +133,14 @@ def sample_craters(
     per_km2: float,
     diameter_m: tuple[float, float],
     depth_ratio: tuple[float, float],
-    exponent: float = 2.8,
 ) -> list[Crater]:
-    """Craters by N(>D) = per_km2 (D / D_min)^-exponent, cut off at the largest diameter.
-
-    Centres lie up to the largest radius beyond the border.
-    """
+    """Craters by N(>D) = per_km2 (D / D_min)^-2.8, centres up to the largest radius off the map."""
     least, most = diameter_m
     margin = 0.5 * most
     width, depth = grid.size_m[0] + 2.0 * margin, grid.size_m[1] + 2.0 * margin
-    cut = (most / least) ** -exponent
+    cut = (most / least) ** -2.8
     count = rng.poisson(per_km2 * 1e-6 * (1.0 - cut) * width * depth)
-    diameters = least * rng.uniform(cut, 1.0, count) ** (-1.0 / exponent)
+    diameters = least * rng.uniform(cut, 1.0, count) ** (-1.0 / 2.8)
     xs = rng.uniform(-margin, grid.size_m[0] + margin, count)
     ys = rng.uniform(-margin, grid.size_m[1] + margin, count)
     ratios = rng.uniform(*depth_ratio, count)
@@ -157,8 +150,8 @@ def sample_craters(
 def crater_relief(rng: np.random.Generator, grid: Grid, craters: list[Crater]) -> FloatArray:
     """Parabolic bowls with raised, slightly wavy rims and ejecta falling off as r^-3.
 
-    Depth is from the ideal crest to the floor; small craters are old, so the crest is rounded,
-    which takes a quarter of the rim's height.
+    Depth is from the ideal crest to the floor; the crest is rounded by a quarter of the rim's
+    height.
     """
     relief = np.zeros(grid.shape)
     all_x, all_y = grid.centres()
@@ -203,23 +196,25 @@ def ripples(
     along = x * np.cos(direction_rad) + y * np.sin(direction_rad) + bend
     crest = (0.5 + 0.5 * np.cos(2.0 * np.pi * along / wavelength_m)) ** 1.5
     patches = smooth_noise(rng, grid, patch_m)
-    if cover < 1.0:
-        strength = smoothstep(0.5 + (patches - np.quantile(patches, 1.0 - cover)) / 0.8)
-    else:
-        strength = np.ones(grid.shape)
+    if cover >= 1.0:
+        return np.asarray(height_m * crest)
+    strength = smoothstep(0.5 + (patches - np.quantile(patches, 1.0 - cover)) / 0.8)
     return np.asarray(height_m * crest * strength)
 
 
 def _trace(
-    rng: np.random.Generator, grid: Grid, direction_rad: float, wander_m: float
+    rng: np.random.Generator, grid: Grid, direction_rad: float, length_m: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Distances [m] across and along a wandering line through a random place on the map."""
+    """Distance [m] across a wandering line through a random place on the map.
+
+    Also the line's strength, from 1 to 0 at its ends.
+    """
     x, y = grid.centres()
     px, py = rng.uniform(0.1, 0.9, 2) * grid.size_m
     cos, sin = np.cos(direction_rad), np.sin(direction_rad)
     along = (x - px) * cos + (y - py) * sin
-    across = (y - py) * cos - (x - px) * sin
-    return across + wander_m * smooth_noise(rng, grid, 8.0), along
+    across = (y - py) * cos - (x - px) * sin + 0.6 * smooth_noise(rng, grid, 8.0)
+    return across, smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))
 
 
 def scarp(
@@ -234,11 +229,9 @@ def scarp(
 ) -> FloatArray:
     """A ledge: ground steps up by ``height_m`` within ``width_m`` to the left of its line.
 
-    The line runs along ``direction_rad`` over ``length_m``, with ends that fade out; behind it the
-    ground falls back over about ``back_m``.
+    The line fades out at both ends; behind it the ground falls back over about ``back_m``.
     """
-    across, along = _trace(rng, grid, direction_rad, 0.6)
-    ends = smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))
+    across, ends = _trace(rng, grid, direction_rad, length_m)
     rise = smoothstep(across / width_m + 0.5)
     back = np.exp(-0.5 * (np.maximum(across, 0.0) / back_m) ** 2)
     return height_m * ends * rise * back
@@ -254,8 +247,7 @@ def ditch(
     direction_rad: float,
 ) -> FloatArray:
     """A trough with a rounded floor, ``width_m`` from edge to edge, dying out at both ends."""
-    across, along = _trace(rng, grid, direction_rad, 0.6)
-    ends = smoothstep((0.5 * length_m - np.abs(along)) / (0.25 * length_m))
+    across, ends = _trace(rng, grid, direction_rad, length_m)
     return -depth_m * ends * smoothstep(2.0 - np.abs(across) / (0.25 * width_m))
 
 

@@ -156,10 +156,7 @@ def recipe_names() -> list[str]:
 
 
 def shipped_recipe(name: str) -> Recipe:
-    """The shipped recipe of this name.
-
-    Raises TerrainError: there is none; the nearest name is given.
-    """
+    """The shipped recipe of this name. Raises TerrainError: there is none."""
     names = recipe_names()
     if name not in names:
         known = [*names, *_outside_names()]

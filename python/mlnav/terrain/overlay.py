@@ -18,27 +18,11 @@ _STREAM = 32
 """First number of the spawn key, apart from those of recipes."""
 
 
-def with_rocks(
-    terrain: Terrain,
-    cfa: float,
-    seed: int,
-    *,
-    clear: Sequence[Point] = (),
-    clear_radius_m: float = CLEAR_M,
-) -> Terrain:
+def with_rocks(terrain: Terrain, cfa: float, seed: int, *, clear: Sequence[Point] = ()) -> Terrain:
     """The map with Golombek rocks of this cumulative fractional area on it, as of a recipe.
 
-    Rocks only add height; unknown ground stays unknown.
-
-    Args:
-        terrain: the ground.
-        cfa: fraction of the ground under rocks of all sizes, 0 to 0.3.
-        seed: of the rocks.
-        clear: points (x, y) [m] to keep free of rocks, besides the terrain's start and goal.
-        clear_radius_m: how far around them.
-
-    Raises:
-        TerrainError: cfa or seed is out of range.
+    Rocks only add height; unknown ground stays unknown. Start, goal and the points `clear`, (x, y)
+    [m], stay free of them. Raises TerrainError: cfa is not 0 to 0.3, or the seed is negative.
     """
     if not 0.0 <= cfa <= 0.3:
         raise TerrainError(f"rock cover must be 0 to 0.3, got {cfa:g}")
@@ -51,7 +35,7 @@ def with_rocks(
     field = Rocks(cfa=cfa).scattered(rng, (nx * res, ny * res))
     x_min, _, y_min, _ = terrain.extent_m  # a rock field begins at (0, 0)
     for x, y in (*clear, *(p for p in (terrain.start_m, terrain.goal_m) if p is not None)):
-        field = field.clear_of(x, y, clear_radius_m, origin_m=(x_min, y_min))
+        field = field.clear_of(x, y, CLEAR_M, origin_m=(x_min, y_min))
     relief = rocks.relief_of(field, terrain.shape, res)
     # Cells without a rock keep their exact heights.
     z = np.where(relief > 0.0, rounded(terrain.z + relief), terrain.z)

@@ -1,14 +1,8 @@
 """Rock fields drawn from the Golombek size-frequency law.
 
-Golombek & Rapp (1997) give the fraction of ground under rocks of diameter D or more,
-
-    F(D) = k exp(-q D),    q = 1.79 + 0.152 / k,
-
-with k the fraction under all rocks (the "cumulative fractional area", CFA). (A public generator
-writes 1.52 / k, which leaves almost no large rocks.) A rock of diameter D covers pi D^2 / 4, so the
-number density follows from dN = -4 dF / (pi D^2):
-
-    N(>D) = (4 k q / pi) (exp(-q D) / D - q E1(q D)).
+Golombek & Rapp (1997): a fraction F(D) = k exp(-q D), q = 1.79 + 0.152 / k, of the ground is under
+rocks of diameter D or more, k under all. (A public generator writes 1.52 / k, which leaves almost
+no large rocks.) A rock covers pi D^2 / 4, so N(>D) = (4 k q / pi) (exp(-q D) / D - q E1(q D)).
 """
 
 from __future__ import annotations
@@ -105,7 +99,6 @@ def scatter(
 ) -> RockField:
     """Rocks at independent uniform places on [0, size_x] x [0, size_y] and a margin around it.
 
-    The margin is as wide as the largest rock, so that rocks reach in across the border.
     ``height_ratio`` is (least, mean, most) height over diameter, drawn from a scaled beta law.
     """
     margin = d_max_m
@@ -132,8 +125,7 @@ def scatter(
 def relief_of(rocks: RockField, shape: tuple[int, int], resolution_m: float) -> FloatArray:
     """Height [m] of the rocks above the ground at cell centres, shape (ny, nx); highest rock wins.
 
-    Cell (iy, ix) is centred at ((ix + 0.5) res, (iy + 0.5) res). Rocks are stamped in groups of
-    one window size, for speed.
+    Rocks are stamped in groups of one window size, for speed.
     """
     relief = np.zeros(shape)
     reach = np.ceil(rocks.half_length_m / resolution_m).astype(np.intp)

@@ -94,13 +94,9 @@ class Terrain:
     @property
     def extent_m(self) -> tuple[float, float, float, float]:
         """(x_min, x_max, y_min, y_max) [m], half a cell beyond the outer centres, maxima out."""
-        (ny, nx), (ox, oy), half = self.shape, self.origin_m, 0.5 * self.resolution_m
-        return (
-            ox - half,
-            ox + (nx - 1) * self.resolution_m + half,
-            oy - half,
-            oy + (ny - 1) * self.resolution_m + half,
-        )
+        (ny, nx), (ox, oy), res = self.shape, self.origin_m, self.resolution_m
+        half, x_max, y_max = 0.5 * res, ox + (nx - 1) * res, oy + (ny - 1) * res
+        return (ox - half, x_max + half, oy - half, y_max + half)
 
     @cached_property
     def sha256(self) -> str:
@@ -125,10 +121,7 @@ class Terrain:
         return inside if inside.ndim else bool(inside)
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
-        """(iy, ix) of the cell that owns point (x, y) [m]: ``floor((x - ox)/res + 0.5)``.
-
-        Raises TerrainError: the point is not on the map.
-        """
+        """(iy, ix) of the cell that owns point (x, y) [m]. Raises TerrainError: off the map."""
         if not self.contains(x, y):
             raise TerrainError(f"point ({x:g}, {y:g}) is outside the map {self.extent_m}")
         u, v = self._fractional(x, y)
@@ -167,15 +160,12 @@ class Terrain:
         TerrainError: no cell, or only unknown ground, is left.
         """
         bounds = (x_min, x_max, y_min, y_max)
-        if not all(math.isfinite(b) for b in bounds):
+        if not all(map(math.isfinite, bounds)):
             raise TerrainError(f"crop bounds must be finite, got {bounds}")
         (ny, nx), (ox, oy), res = self.shape, self.origin_m, self.resolution_m
-
-        def first(bound: float, origin: float, n: int) -> int:
-            return min(max(math.ceil((bound - origin) / res - _BOUND_TOLERANCE_CELLS), 0), n)
-
-        ix0, ix1 = first(x_min, ox, nx), first(x_max, ox, nx)
-        iy0, iy1 = first(y_min, oy, ny), first(y_max, oy, ny)
+        corners = np.array([(x_min, y_min), (x_max, y_max)])
+        cells = np.ceil((corners - self.origin_m) / res - _BOUND_TOLERANCE_CELLS)
+        (ix0, iy0), (ix1, iy1) = np.clip(cells, 0, (nx, ny)).astype(int).tolist()
         if ix1 <= ix0 or iy1 <= iy0:
             raise TerrainError(f"crop {bounds} holds no cell of the map {self.extent_m}")
         window = np.s_[iy0:iy1, ix0:ix1]
@@ -195,10 +185,7 @@ class Terrain:
         return replace(self, start_m=start_m, goal_m=goal_m)
 
     def with_heights(self, z: ArrayLike) -> Terrain:
-        """The same map with other heights [m] of the same shape.
-
-        Raises TerrainError: the shape differs or the heights are faulty.
-        """
+        """The map with other heights [m]. Raises TerrainError: of another shape, or faulty."""
         heights = as_array(z)
         if heights.shape != self.shape:
             raise TerrainError(f"heights have shape {heights.shape}, the map has {self.shape}")
@@ -206,9 +193,9 @@ class Terrain:
 
     def _fractional(self, x: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Column and row coordinates in cells, 0 at the centre of cell (0, 0); float64."""
-        u = (np.asarray(as_array(x), np.float64) - self.origin_m[0]) / self.resolution_m
-        v = (np.asarray(as_array(y), np.float64) - self.origin_m[1]) / self.resolution_m
-        return u, v
+        (ox, oy), res = self.origin_m, self.resolution_m
+        u, v = (np.asarray(as_array(at), np.float64) for at in (x, y))
+        return (u - ox) / res, (v - oy) / res
 
 
 def _validated_heights(raw: ArrayLike) -> HeightArray:
