@@ -14,9 +14,7 @@ from mlnav.cli.common import RefusedError, claim, output, print_rows, progress_b
 from mlnav.cli.compare import traverses_command
 from mlnav.config import Config
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Measure checkers and planners."
-)
+app = common.new_app("Measure checkers and planners.")
 
 SUSPICIOUS_MOST = 1000
 """Cases that are written at most; an unsound checker would fill the disk."""

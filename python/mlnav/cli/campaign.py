@@ -19,11 +19,7 @@ from mlnav.cli.common import duration, output, say
 if TYPE_CHECKING:
     from mlnav.campaign import Progress, Status, Store
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="Monte Carlo campaigns: run, resume, inspect, report.",
-)
+app = common.new_app("Monte Carlo campaigns: run, resume, inspect, report.")
 
 SetOption = Annotated[
     list[str] | None,

@@ -6,15 +6,12 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from typer import Option
 
 from mlnav.cli import common, options
 from mlnav.cli.common import RefusedError, emit, errors, numbers, output, progress_bar, say, show
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Train the learned heuristic."
-)
+app = common.new_app("Train the learned heuristic.")
 
 DataOption = Annotated[Path, Option("--data", metavar="DIR", help="Data set of `learn data`.")]
 

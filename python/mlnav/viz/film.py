@@ -80,7 +80,7 @@ class Studio(AbstractContextManager["Studio"]):
 
     def __init__(self, terrain: Terrain, result: TraverseResult, config: Config) -> None:
         self._terrain, self._result, self._config = terrain, result, config
-        self._playback = Playback.of(terrain, config, result.start, result.cycles)
+        self._playback = Playback(terrain, config, result.start, result.cycles)
         self._scene = Scene(terrain, config.rover.to_core(), self._places())
         self._scene.add_goal(result.goal)
         g = config.rover

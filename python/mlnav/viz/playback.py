@@ -79,7 +79,9 @@ class Playback:
         way_m: (n,) likewise, with turns in place counted as a distance.
     """
 
-    def __init__(self, terrain: Terrain, config: Config, start: Pose) -> None:
+    def __init__(
+        self, terrain: Terrain, config: Config, start: Pose, cycles: Iterable[CycleRecord] = ()
+    ) -> None:
         model = config.rover_model()
         self._wheels = model.wheel_plan()
         self._radius_m = model.geometry.wheel_radius_m
@@ -95,16 +97,8 @@ class Playback:
         self.cycle: NDArray[np.int64] = np.array([-1], np.int64)
         self.driven_m: F64 = np.zeros(1)
         self.way_m: F64 = np.zeros(1)
-
-    @classmethod
-    def of(
-        cls, terrain: Terrain, config: Config, start: Pose, cycles: Iterable[CycleRecord]
-    ) -> Playback:
-        """The playback of a whole run."""
-        playback = cls(terrain, config, start)
         for record in cycles:
-            playback.add(record)
-        return playback
+            self.add(record)
 
     def __len__(self) -> int:
         return len(self.poses)
