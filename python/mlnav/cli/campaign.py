@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -231,7 +231,7 @@ def compare_command(
 
 
 def _run(
-    start: Callable[..., Store],
+    start: Callable[..., Any],
     folder: Path,
     workers: int | None,
     scheduler: str | None,

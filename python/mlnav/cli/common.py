@@ -200,7 +200,6 @@ def print_rows(
     labels: Sequence[str],
     figures: Sequence[str],
     rows: Iterable[Sequence[str]],
-    *,
     header: bool = True,
 ) -> None:
     """Print a table with columns as of `new_table`."""

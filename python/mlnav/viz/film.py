@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -22,13 +21,11 @@ from mlnav.nav.motion import wrapped
 from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.camera import chase_camera, chase_eyes, mast_camera, overview_camera
+from mlnav.viz.camera import Size, chase_camera, chase_eyes, mast_camera, overview_camera
 from mlnav.viz.plan import FAILED
 from mlnav.viz.playback import Playback, in_truth
 from mlnav.viz.scene import Picture, Ribbon, Scene, needs, ring
 from mlnav.viz.traverse import ending
-
-Size = tuple[int, int]
 
 MAX_FRAMES = 240
 FRAMES_PER_S = 20
@@ -95,11 +92,7 @@ class Studio(AbstractContextManager["Studio"]):
         self._scene.close()
 
     def save_film(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        every: int = 1,
-        on_frame: Callable[[float], None] = lambda share: None,
+        self, path: Path, *, every: int = 1, on_frame: Callable[[float], None] = lambda share: None
     ) -> None:
         """Write the run as an H.264 film seen from behind the rover, at constant speed.
 

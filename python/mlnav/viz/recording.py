@@ -7,7 +7,6 @@ place counted as a distance. What a cycle saw and planned is logged at the dista
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -66,17 +65,12 @@ class Recording(AbstractContextManager["Recording"]):
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        terrain: Terrain,
-        config: Config,
-        start: Pose,
-        goal: tuple[float, float],
+        self, path: Path, terrain: Terrain, config: Config, start: Pose, goal: tuple[float, float]
     ) -> None:
         needs("rerun")
         import rerun as rr
 
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         self._rr: Any = rr
         self._terrain, self._config = terrain, config
         self._playback = Playback(terrain, config, start)
@@ -85,7 +79,7 @@ class Recording(AbstractContextManager["Recording"]):
         self._cycles = 0
         self._stream: Any = rr.RecordingStream("mlnav")
         rr.set_log_time_enabled(False, recording=self._stream)  # nothing of the clock is kept
-        self._stream.save(Path(path), default_blueprint=_blueprint())
+        self._stream.save(path, default_blueprint=_blueprint())
         self._log_ground()
         self._log_rover()
         self._log_ends(start, goal)
@@ -198,10 +192,15 @@ class Recording(AbstractContextManager["Recording"]):
             if drawn is None:
                 self._stream.log(entity, self._rr.Clear(recursive=False))
             else:
-                vertices = _moved(record, drawn[0].vertices)
+                x, y, z = drawn[0].vertices.T
+                places = in_truth(record, np.column_stack([x, y, np.zeros(len(x))]))[:, :2]
+                vertices = np.column_stack([places, z - record.estimated_z_error_m])
                 colours = np.round(255.0 * drawn[1][:, :3]).astype(np.uint8)
                 self._stream.log(
-                    entity, self._mesh(vertices, drawn[0].triangles, vertex_colors=colours)
+                    entity,
+                    self._mesh(
+                        vertices.astype(np.float32), drawn[0].triangles, vertex_colors=colours
+                    ),
                 )
 
     def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
@@ -298,13 +297,6 @@ def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
     column = np.round((mesh.vertices[:, 0] - x0) / size_m).astype(int)
     row = np.round((mesh.vertices[:, 1] - y0) / size_m).astype(int)
     return mesh, np.asarray(style.SHARE(1.0 - np.asarray(values[row, column], np.float64)))
-
-
-def _moved(record: CycleRecord, vertices: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, 3) places in a cycle's estimated frame, where they truly are."""
-    poses = np.column_stack([vertices[:, :2], np.zeros(len(vertices))])
-    z = vertices[:, 2] - record.estimated_z_error_m
-    return np.column_stack([in_truth(record, poses)[:, :2], z]).astype(np.float32)
 
 
 def _by_height(z: NDArray[np.float32]) -> F64:

@@ -182,7 +182,8 @@ class Scene:
         # At a low angle a pixel covers a long strip: a size between its length and its width.
         slant = np.sqrt(distance / np.maximum(-rays[2], 0.05 * distance))
         x, y, _ = places = rays + _column(camera.eye_m)
-        colours = self._colours.at(x, y, distance * np.float32(camera.pixel_rad) * slant)
+        pixel_rad = np.float32(2.0 * camera.half[0] / camera.size_px[0])
+        colours = self._colours.at(x, y, distance * pixel_rad * slant)
         colours *= self._sunlit(places)[:, None]
         canvas[at] = _hazed(colours, distance)
 

@@ -109,20 +109,15 @@ def _draw_risk(axes: Axes, risk: RiskMap | None, pose: Pose) -> None:
         at = (float(np.mean(axes.get_xlim())), axes.get_ylim()[0])
         style.halo_text(axes, "no risk map", at, (0, 13), size=9, bold=False, ha="center")
         return
-    p = _near_heading(risk.p, pose[2])
+    cosine = np.cos(2.0 * math.pi * np.arange(len(risk.p)) / len(risk.p) - pose[2])
+    near = cosine >= min(math.cos(math.radians(45.0)) - 1e-9, cosine.max())
+    p = risk.p[near].mean(axis=0)
     ny, nx = p.shape
     (x, y), res = risk.origin_m, risk.resolution_m
     colours = RISK(np.clip(np.nan_to_num(p), 0.0, 1.0))
     colours[..., 3] = np.where(np.isfinite(p), 0.72, 0.0)
     extent = (x - res / 2, x + (nx - 0.5) * res, y - res / 2, y + (ny - 0.5) * res)
     axes.imshow(colours, origin="lower", extent=extent, interpolation="nearest", zorder=2)
-
-
-def _near_heading(p: Any, heading: float) -> Any:
-    cosine = np.cos(2.0 * math.pi * np.arange(len(p)) / len(p) - heading)
-    near = cosine >= math.cos(math.radians(45.0)) - 1e-9
-    near[int(np.argmax(cosine))] = True
-    return p[near].mean(axis=0)
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
