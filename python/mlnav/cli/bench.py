@@ -16,6 +16,7 @@ from mlnav.config import Config
 
 app = common.new_app("Measure checkers and planners.")
 
+COUNTS = Path("out/instructions.json")
 SUSPICIOUS_MOST = 1000
 """Cases that are written at most; an unsound checker would fill the disk."""
 
@@ -299,9 +300,9 @@ def instructions_command(
     folder: Annotated[
         Path | None, Option(metavar="DIR", help="Keep the builds here; default: temporary.")
     ] = None,
-    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File of the counts.")] = Path(
-        "out/instructions.json"
-    ),
+    out: Annotated[
+        Path, Option("--out", "-o", metavar="FILE", help="File of the counts.")
+    ] = COUNTS,
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:

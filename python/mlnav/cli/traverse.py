@@ -219,20 +219,16 @@ def _print_summary(summary: dict[str, Any]) -> None:
         )
         fields["overthinks"] = f"{summary['overthinks']} ({summary['overthink_rate']:.0%})"
         if summary["inferences"]:
-            fields["risk maps"] = (
-                f"{summary['inferences']} made, in use in {summary['risk_used']} cycles"
-            )
+            uses = f"in use in {summary['risk_used']} cycles"
+            fields["risk maps"] = f"{summary['inferences']} made, {uses}"
         fields["modelled flight time"] = (
             f"{summary['modelled_flight_ace_s_per_cycle']:.2f} s a cycle"
             " (ACE evaluations x 10 ms, other stages left out)"
         )
-    timing = summary["timing"]
-    stages = ", ".join(
-        f"{k} {v:.1f}" for k, v in timing["stage_ms_per_cycle"].items() if "." not in k
-    )
-    fields["wall time"] = f"{timing['wall_s']:.2f} s" + (
-        f"; ms a cycle: {stages}" if stages else ""
-    )
+    stage_ms = summary["timing"]["stage_ms_per_cycle"].items()
+    stages = ", ".join(f"{name} {ms:.1f}" for name, ms in stage_ms if "." not in name)
+    wall = f"{summary['timing']['wall_s']:.2f} s"
+    fields["wall time"] = f"{wall}; ms a cycle: {stages}" if stages else wall
     fields["results"] = summary["out"]
     common.print_fields(fields.items())
 

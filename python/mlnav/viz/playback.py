@@ -153,12 +153,9 @@ class Playback:
 
     @staticmethod
     def _posture(pose: F64, state: F64, steer: F64, spin: F64) -> Posture:
-        return Posture(
-            (float(pose[0]), float(pose[1]), wrapped(float(pose[2]))),
-            dict(zip(STATE, map(float, state), strict=True)),
-            tuple(map(float, steer)),
-            tuple(map(float, spin)),
-        )
+        x, y, heading = pose.tolist()
+        named = dict(zip(STATE, state.tolist(), strict=True))
+        return Posture((x, y, wrapped(heading)), named, tuple(steer.tolist()), tuple(spin.tolist()))
 
     @property
     def tilt_rad(self) -> F64:

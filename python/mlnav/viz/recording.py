@@ -183,25 +183,21 @@ class Recording(AbstractContextManager["Recording"]):
         """The local map coloured by height, and risk over it."""
         local, risk = cycle.local_map, cycle.risk
         seen = ground_mesh(local, local.extent_m, _LOCAL_VERTICES)
-        known = len(seen.triangles) > 0
         meshes = {
-            "local_map": (seen, _by_height(seen.vertices[:, 2])) if known else None,
+            "local_map": (seen, _by_height(seen.vertices[:, 2])) if len(seen.triangles) else None,
             "risk": None if risk is None else _risk_mesh(risk, local),
         }
         for entity, drawn in meshes.items():
             if drawn is None:
                 self._stream.log(entity, self._rr.Clear(recursive=False))
-            else:
-                x, y, z = drawn[0].vertices.T
-                places = in_truth(record, np.column_stack([x, y, np.zeros(len(x))]))[:, :2]
-                vertices = np.column_stack([places, z - record.estimated_z_error_m])
-                colours = np.round(255.0 * drawn[1][:, :3]).astype(np.uint8)
-                self._stream.log(
-                    entity,
-                    self._mesh(
-                        vertices.astype(np.float32), drawn[0].triangles, vertex_colors=colours
-                    ),
-                )
+                continue
+            mesh, rgba = drawn
+            x, y, z = mesh.vertices.T
+            places = in_truth(record, np.column_stack([x, y, np.zeros(len(x))]))[:, :2]
+            vertices = np.column_stack([places, z - record.estimated_z_error_m]).astype(np.float32)
+            colours = np.round(255.0 * rgba[:, :3]).astype(np.uint8)
+            shown = self._mesh(vertices, mesh.triangles, vertex_colors=colours)
+            self._stream.log(entity, shown)
 
     def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
         planner = with_candidates(navigator.planner)
@@ -216,9 +212,8 @@ class Recording(AbstractContextManager["Recording"]):
             lines = np.split(self._laid(in_truth(record, poses)[:, :2]), ends) if paths else []
             self._stream.log(f"plan/candidates/{name}", self._strips(lines, colour, 0.012))
         path = self._laid(in_truth(record, record.path)[:, :2])
-        self._stream.log(
-            "plan/chosen", self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05)
-        )
+        chosen = self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05)
+        self._stream.log("plan/chosen", chosen)
 
     def _log_words(self, record: CycleRecord) -> None:
         text = (
