@@ -379,12 +379,7 @@ def physics_command(
     what: Annotated[str, Argument(metavar="settled|arcs|cost")],
     terrain: Annotated[
         str | None,
-        Option(
-            "--terrain",
-            "-t",
-            metavar="FILE|RECIPE|CLASS,...",
-            help="Terrains; `all` for every kind.",
-        ),
+        Option("--terrain", "-t", metavar="FILE|RECIPE|CLASS,...", help="`all` for every kind."),
     ] = None,
     count: Annotated[int, Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
     seed: options.Seed = 0,

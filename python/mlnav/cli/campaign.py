@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 app = common.new_app("Monte Carlo campaigns: run, resume, inspect, report.")
 
 SetOption = Annotated[
-    list[str] | None,
-    Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="One value of it, as stop.width=0.05 or config.planner.commit_length_m=0.5.",
-    ),
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="One value, as stop.width=0.05.")
 ]
 FolderArgument = Annotated[Path, Argument(metavar="DIR", help="Folder of the campaign.")]
 WorkersOption = Annotated[
@@ -37,9 +32,7 @@ WorkersOption = Annotated[
 SchedulerOption = Annotated[
     str | None,
     Option(
-        "--scheduler",
-        metavar="dask://HOST:PORT",
-        help="Run on a dask.distributed cluster instead (extra `cluster`).",
+        "--scheduler", metavar="dask://HOST:PORT", help="Run on a dask cluster (extra `cluster`)."
     ),
 ]
 KeepOldOption = Annotated[
@@ -126,8 +119,7 @@ def rerun_command(
     names: Annotated[
         list[str] | None,
         Argument(
-            metavar="[TRIAL]...",
-            help="Keys of trials, their first digits, or TERRAIN,NUMBER,CONTENDER.",
+            metavar="[TRIAL]...", help="Keys, their first digits, or TERRAIN,NUMBER,CONTENDER."
         ),
     ] = None,
     outcomes: Annotated[

@@ -136,8 +136,7 @@ def _reading(
     vertical_unit: Annotated[
         str | None,
         Option(
-            metavar="UNIT",
-            help="Unit of the heights, overriding that of the GeoTIFF: m, ft, us-ft, km, ...",
+            metavar="UNIT", help="Unit of the heights, if not the GeoTIFF's: m, ft, us-ft, km, ..."
         ),
     ] = None,
 ) -> "TerrainReading":

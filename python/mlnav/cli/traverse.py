@@ -38,17 +38,12 @@ def traverse_command(
     picture: Annotated[bool, Option(help="Draw traverse.png, and unsafe.png.")] = True,
     video: Annotated[
         bool,
-        Option(
-            "--video",
-            help="Film the run in 3D: traverse.mp4, stills, and view.png from the rover's mast.",
-        ),
+        Option("--video", help="Film in 3D: traverse.mp4, stills, and view.png from the mast."),
     ] = False,
     film_every: Annotated[
         int,
         Option(
-            metavar="N",
-            min=1,
-            help="Film every N-th frame, each shown N times as long; a frame is 8 cm of driving.",
+            metavar="N", min=1, help="Film every N-th frame of 8 cm of driving, N times as long."
         ),
     ] = 3,
     rerun: options.Rerun = None,

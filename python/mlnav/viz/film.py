@@ -166,12 +166,8 @@ class Studio(AbstractContextManager["Studio"]):
         self._scene.pose(self._playback.posture(len(self._playback) - 1))
         camera = overview_camera(self._terrain, self._places(), size_px)
         line = [self._playback.poses[:, :2]]
-        ribbons = [
-            *self._track(math.inf),
-            Ribbon(line, 0.26, style.CASING, 0.5),
-            Ribbon(line, 0.16, style.CHOSEN),
-            *self._zones(),
-        ]
+        driven = [Ribbon(line, 0.26, style.CASING, 0.5), Ribbon(line, 0.16, style.CHOSEN)]
+        ribbons = [*self._track(math.inf), *driven, *self._zones()]
         image = self._scene.picture(camera, ribbons).image
         return _captioned(image, *self._caption(self._length_m, None))
 

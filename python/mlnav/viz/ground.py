@@ -254,20 +254,15 @@ def _mesh(
     whole = known[:-1, :-1] & known[:-1, 1:] & known[1:, :-1] & known[1:, 1:]
     if left_out is not None:
         whole &= ~left_out
-    a, b, c, d = (
-        i[whole] for i in (index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1])
-    )
+    corners = (index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1])
+    a, b, c, d = (i[whole] for i in corners)
     # Squares are split along the more level diagonal, or the higher one: ridges get no notches.
     flat = z.reshape(-1)
     slope, across = np.abs(flat[a] - flat[c]), np.abs(flat[b] - flat[d])
     first = (slope < across) | ((slope == across) & (flat[a] + flat[c] >= flat[b] + flat[d]))
     first = first[:, None]
-    triangles = np.concatenate(
-        [
-            np.where(first, np.stack([a, b, c], 1), np.stack([a, b, d], 1)),
-            np.where(first, np.stack([a, c, d], 1), np.stack([b, c, d], 1)),
-        ]
-    )
-    used, renumbered = np.unique(triangles, return_inverse=True)
+    one = np.where(first, np.stack([a, b, c], 1), np.stack([a, b, d], 1))
+    other = np.where(first, np.stack([a, c, d], 1), np.stack([b, c, d], 1))
+    used, renumbered = np.unique(np.concatenate([one, other]), return_inverse=True)
     vertices = np.stack([x, y, z], -1).reshape(-1, 3)[used].astype(np.float32)
     return Mesh(vertices, renumbered.reshape(-1, 3).astype(np.int32))

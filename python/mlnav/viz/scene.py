@@ -40,6 +40,10 @@ _WHITE: Colour = (1.0, 1.0, 1.0)
 SKY, GROUND, ROVER, MARK = 0, 1, 2, 3
 """What a pixel shows."""
 
+_LIGHT = {
+    "lightDirection": sun().tolist(), "lightColor": [1.0, 0.96, 0.90], "lightAmbientCoeff": 0.60,
+    "lightDiffuseCoeff": 0.64, "lightSpecularCoeff": 0.0, "shadow": 0,
+}  # fmt: skip
 _FAR_M = 600.0
 _NEAR_GROUND_M = 14.0
 """Within this distance of the points of interest, all cells are drawn."""
@@ -376,12 +380,7 @@ class _Stage:
             *camera.size_px,
             p.computeViewMatrix(eye.tolist(), (eye + axes[2]).tolist(), axes[1].tolist()),
             p.computeProjectionMatrix(-across, across, -up, up, camera.near_m, _FAR_M),
-            lightDirection=sun().tolist(),
-            lightColor=[1.0, 0.96, 0.90],
-            lightAmbientCoeff=0.60,
-            lightDiffuseCoeff=0.64,
-            lightSpecularCoeff=0.0,
-            shadow=0,
+            **_LIGHT,
             renderer=p.ER_TINY_RENDERER,
             physicsClientId=self._client,
         )
