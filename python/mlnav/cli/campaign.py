@@ -246,23 +246,19 @@ def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
             def update_bar(progress: Progress) -> None:
                 nonlocal last
                 last = progress
-                update(progress.done / progress.total, _progress_text(progress))
+                left = "" if progress.left_s is None else f", {duration(progress.left_s)} left"
+                failed = f", {progress.failed} without a run" if progress.failed else ""
+                text = (
+                    f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)},"
+                    f" unsafe {progress.unsafe.text(0)}{failed}; {progress.last}"
+                )
+                update(progress.done / progress.total, text)
 
             yield update_bar
     except KeyboardInterrupt:
         ended = "" if last is None else f" after {last.done} of {last.total} trials"
         say(f"interrupted{ended}: {hint}")
         raise typer.Exit(common.INTERRUPTED) from None
-
-
-def _progress_text(progress: Progress) -> str:
-    left = "" if progress.left_s is None else f", {duration(progress.left_s)} left"
-    failed = f", {progress.failed} without a run" if progress.failed else ""
-    return (
-        f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)},"
-        f" unsafe {progress.unsafe.text(0)}{failed};"
-        f" {progress.last}"
-    )
 
 
 def _show_files(files: Mapping[str, Path], as_json: bool) -> None:

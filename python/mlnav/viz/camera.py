@@ -15,10 +15,9 @@ from mlnav.core import F64
 from mlnav.terrain import Terrain
 from mlnav.viz.playback import Posture
 
-Vector = tuple[float, float, float]
 Size = tuple[int, int]
 
-MAST_M: Vector = (0.80, -0.56, 1.98)
+MAST_M = (0.80, -0.56, 1.98)
 """Default place of the mast camera: forward, left, up in the rover frame."""
 MAST_WIDTH_DEG, MAST_HEIGHT_DEG = 96.0, 73.0
 MAST_ELEVATION_DEG = -18.0

@@ -20,6 +20,7 @@ I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
+SUN = direction(*SUN_DEG)
 SUN_ELEVATION_DEG = SUN_DEG[1]
 
 _SHADE = 0.48
@@ -36,11 +37,6 @@ _GRAIN_M = 0.004
 _GRAIN_TEXELS = 1024
 _BARE = (0.84, 0.80, 0.78)
 """Tint of small steep forms: bare rock is darker and greyer than dust."""
-
-
-def sun() -> F64:
-    """Unit vector towards the sun, world frame."""
-    return direction(*SUN_DEG)
 
 
 def ground_colours(terrain: Terrain) -> U8:

@@ -26,7 +26,7 @@ from mlnav.sim.bullet_rig import import_pybullet
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.camera import Camera
-from mlnav.viz.ground import GroundColours, ground_tiles, sun
+from mlnav.viz.ground import SUN, GroundColours, ground_tiles
 from mlnav.viz.model import RoverParts, Shape, joined
 from mlnav.viz.playback import Posture
 from mlnav.viz.relief import filled
@@ -41,7 +41,7 @@ SKY, GROUND, ROVER, MARK = 0, 1, 2, 3
 """What a pixel shows."""
 
 _LIGHT = {
-    "lightDirection": sun().tolist(), "lightColor": [1.0, 0.96, 0.90], "lightAmbientCoeff": 0.60,
+    "lightDirection": SUN.tolist(), "lightColor": [1.0, 0.96, 0.90], "lightAmbientCoeff": 0.60,
     "lightDiffuseCoeff": 0.64, "lightSpecularCoeff": 0.0, "shadow": 0,
 }  # fmt: skip
 _FAR_M = 600.0
@@ -195,7 +195,7 @@ class Scene:
         """Light at (3, n) places on the terrain: less in the rover's shadow, seen from the sun."""
         middle, half, away = self._middle_m, _SHADOW_HALF_M, _SHADOW_FROM_M
         size, width_deg = (_SHADOW_PX, _SHADOW_PX), 2.0 * math.degrees(math.atan2(half, away))
-        eye = middle + away * sun()
+        eye = middle + away * SUN
         sight = Camera.looking(eye, middle, size, width_deg, away - 2.0 * half)
         _, _, bodies = self._sun_stage.render(sight)
         mask = Image.fromarray(np.where(bodies >= 0, 255, 0).astype(np.uint8))
