@@ -49,7 +49,7 @@ def soundness_command(
         Option(min=0, max=1, help="Share of the poses that are also settled from random starts."),
     ] = 0.01,
     replay: Annotated[
-        Path | None, Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl.")
+        Path | None, Option(metavar="FILE", help="A suspicious.jsonl to rerun.")
     ] = None,
     out: options.Out = Path("out/bench-soundness"),
     as_json: options.Json = False,
@@ -176,9 +176,7 @@ def _print_findings(r: dict[str, Any]) -> None:
 def sweeps_command(
     *,
     setup: Annotated[Config, options.configuration("checker limits")],
-    terrain: Annotated[
-        str, Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
-    ] = "all",
+    terrain: Annotated[str, Option("--terrain", "-t", help="GeoTIFF, recipe, class, all.")] = "all",
     motions: Annotated[int, Option("--motions", "-n", min=1, help="Number.")] = 3000,
     spacing_m: Annotated[
         float, Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
@@ -243,9 +241,7 @@ def _print_sweeps(report: dict[str, Any]) -> None:
 @options.with_options
 def cost_command(
     *,
-    grounds: Annotated[
-        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
-    ] = None,
+    grounds: Annotated[str | None, Option(metavar="S/CFA,...", help="Or any terrains.")] = None,
     poses: Annotated[int, Option(min=1, help="Number on each terrain.")] = 4000,
     seed: options.Seed = 0,
     setup: Annotated[Config, options.configuration("limits")],
@@ -297,9 +293,7 @@ def instructions_command(
     networks_only: Annotated[
         bool, Option("--networks-only", help="Count networks; keep the other shipped counts.")
     ] = False,
-    folder: Annotated[
-        Path | None, Option(metavar="DIR", help="Keep the builds here; default: temporary.")
-    ] = None,
+    folder: Annotated[Path | None, Option(metavar="DIR", help="Keep the builds here.")] = None,
     out: Annotated[
         Path, Option("--out", "-o", metavar="FILE", help="File of the counts.")
     ] = COUNTS,

@@ -44,9 +44,7 @@ KeepOldOption = Annotated[
 @options.with_options
 def run_command(
     *,
-    spec: Annotated[
-        str, Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
-    ],
+    spec: Annotated[str, Argument(metavar="SPEC", help="A YAML file, or a shipped definition.")],
     out: options.NamedOut = None,
     terrain: Annotated[
         list[str] | None,
@@ -89,9 +87,7 @@ def run_command(
 @app.command("resume")
 def resume_command(
     folder: FolderArgument,
-    trials: Annotated[
-        int | None, Option(min=1, help="Number per terrain and contender, increased.")
-    ] = None,
+    trials: Annotated[int | None, Option(min=1, help="Increased number of trials.")] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
@@ -162,9 +158,7 @@ def status_command(folder: FolderArgument, as_json: options.Json = False) -> Non
 @app.command("merge")
 def merge_command(
     folders: Annotated[list[Path], Argument(metavar="DIR...", help="Campaigns.")],
-    out: Annotated[
-        Path, Option("--out", "-o", metavar="DIR", help="Folder of the merged campaign.")
-    ],
+    out: options.Out,
     keep_old: KeepOldOption = False,
     as_json: options.Json = False,
 ) -> None:
@@ -204,9 +198,7 @@ def report_command(
 def compare_command(
     before: Annotated[Path, Argument(metavar="BEFORE", help="Folder of a campaign.")],
     after: Annotated[Path, Argument(metavar="AFTER", help="Folder of another.")],
-    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the page.")] = Path(
-        "out/campaign-compare"
-    ),
+    out: options.Out = Path("out/campaign-compare"),
     as_json: options.Json = False,
 ) -> None:
     """Compare two campaigns, as of two versions of the code, trial by trial where both have them.

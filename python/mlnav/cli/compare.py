@@ -28,7 +28,7 @@ COMPARED = ("planner", "heuristic", "sensor")
 def compare_command(
     *,
     more: Annotated[
-        list[str] | None, Argument(metavar="[TERRAIN]...", help="Further terrains.")
+        list[str] | None, Argument(metavar="[TERRAIN]...", help="Further ones.")
     ] = None,
     terrain: Annotated[
         list[str] | None,
@@ -120,9 +120,7 @@ def compare_command(
 @options.with_options
 def traverses_command(
     *,
-    classes: Annotated[
-        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
-    ] = None,
+    classes: Annotated[str | None, Option(metavar="S/CFA,...", help="Or any terrains.")] = None,
     seeds: Annotated[int, Option(min=1, help="Runs per class.")] = 20,
     seed: options.RunSeed = 0,
     setup: Annotated[Config, options.configuration("planner checker limits heuristic")],

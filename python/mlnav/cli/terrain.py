@@ -12,9 +12,7 @@ from mlnav.cli.common import RefusedError, claim, file_name, output, print_field
 
 app = common.new_app("Make, describe and draw terrains.")
 
-Spec = Annotated[
-    str, Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of the other commands.")
-]
+Spec = Annotated[str, Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of others.")]
 
 
 @app.command("make")

@@ -129,7 +129,7 @@ def traverse_command(
     write_json(out / "summary.json", summary)
     if result.outcome == "interrupted":
         say(f"interrupted after {len(result.cycles)} cycles; records are in {out}")
-    else:
+    elif picture or gif:
         _draw(ground, result, setup, out, picture, gif)
     common.show(summary, as_json, _print_summary)
     for event in summary["events"]["distinct"]:
@@ -145,8 +145,6 @@ def traverse_command(
 
 
 def _draw(ground: Any, result: Any, setup: Any, out: Path, picture: bool, gif: bool) -> None:
-    if not (picture or gif):
-        return
     from mlnav import viz
 
     if picture:
