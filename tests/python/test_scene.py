@@ -483,4 +483,4 @@ def test_start_on_unsafe_ground_has_a_posture() -> None:
     terrain = Terrain(z, 0.1)
     states = KinematicWorld(terrain, Config().rover_model()).place((2.1, 2.0, 0.0))
     assert not np.isfinite(states.columns["roll_rad"]).all()
-    assert posed(terrain, (2.1, 2.0, 0.0)).posture(0).origin_z_m == 0.0
+    assert posed(terrain, (2.1, 2.0, 0.0)).posture(0).state["origin_z_m"] == 0.0

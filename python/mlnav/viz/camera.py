@@ -114,8 +114,8 @@ def chase_eyes(terrain: Terrain, poses: ArrayLike, smooth_poses: float) -> F64:
 def chase_camera(eye_m: ArrayLike, posture: Posture, size_px: Size) -> Camera:
     """A camera that looks over the rover at the terrain ahead of it."""
     x, y, heading = posture.pose
-    ahead = 3.3
-    at = (x + ahead * math.cos(heading), y + ahead * math.sin(heading), posture.origin_z_m + 0.5)
+    ahead, z = 3.3, posture.state["origin_z_m"] + 0.5
+    at = (x + ahead * math.cos(heading), y + ahead * math.sin(heading), z)
     return Camera.looking(eye_m, at, size_px, 58.0)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,8 +172,7 @@ class GroundColours:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Mesh:
+class Mesh(NamedTuple):
     """(n, 3) vertices [m] and (m, 3) triangles of terrain, counter-clockwise from above."""
 
     vertices: F32

@@ -40,11 +40,6 @@ class Posture:
     spin_rad: tuple[float, ...] = (0.0,) * len(WHEELS)
 
     @property
-    def origin_z_m(self) -> float:
-        """Height of the rover frame's origin."""
-        return self.state["origin_z_m"]
-
-    @property
     def rotation(self) -> F64:
         """(3, 3): the body's forward, left, up in columns, world frame."""
         angles = (self.pose[2], self.state["roll_rad"], -self.state["pitch_rad"])
@@ -52,7 +47,7 @@ class Posture:
 
     def point(self, on_body: ArrayLike) -> F64:
         """World frame of a point on the body, given as forward, left, up in the rover frame."""
-        origin = np.array([self.pose[0], self.pose[1], self.origin_z_m])
+        origin = np.array([self.pose[0], self.pose[1], self.state["origin_z_m"]])
         return np.asarray(self.rotation @ np.asarray(on_body, np.float64) + origin)
 
     @property

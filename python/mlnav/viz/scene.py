@@ -10,8 +10,7 @@ import importlib.util
 import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -70,8 +69,7 @@ _HIDDEN_BY_M = 0.12
 """A ribbon farther than this behind the visible surface is hidden."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ribbon:
+class Ribbon(NamedTuple):
     """Bands along lines of (n, 2) points on the terrain, world frame.
 
     `hidden_opacity` is that of the parts that something hides.
@@ -85,8 +83,7 @@ class Ribbon:
     dashed: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
+class Picture(NamedTuple):
     """A picture, and what each of its oversampled pixels shows.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,8 +25,7 @@ RISK = style.SHARE.reversed()
 """Risk: none is green, certain is dark red, as in maps of headings that pass."""
 
 
-@dataclass(frozen=True, eq=False)
-class View:
+class View(NamedTuple):
     """A cycle planned by one contender.
 
     Risk is its heuristic's map, whether the planner asked for it or not; None without one.
