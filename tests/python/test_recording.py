@@ -101,7 +101,7 @@ def test_a_row_a_cycle_and_a_row_a_state(run) -> None:
     for entity in ("local_map", "risk", "track", "plan/chosen", "plan/candidates/failed",
                    "telemetry/evaluations/ace", "telemetry/localization/error_m"):  # fmt: skip
         assert read.rows(f"/{entity}") == cycles, entity
-    states = len(Playback.of(terrain, config, result.start, result.cycles))
+    states = len(Playback(terrain, config, result.start, result.cycles))
     for entity in ("rover/body", "rover/body/rocker_right", "telemetry/attitude/tilt_deg"):
         assert read.rows(f"/{entity}") == states
     assert read.rows("/log") == cycles + 1
@@ -112,7 +112,7 @@ def test_a_row_a_cycle_and_a_row_a_state(run) -> None:
 
 def test_the_rover_stands_where_it_stood(run) -> None:
     terrain, config, result, _, read = run
-    played = Playback.of(terrain, config, result.start, result.cycles)
+    played = Playback(terrain, config, result.start, result.cycles)
     places = read.column("/rover/body", "Transform3D:translation")
     turns = read.column("/rover/body", "Transform3D:quaternion")
     origin = RoverParts(config.rover.to_core()).body_origin_m

@@ -227,7 +227,7 @@ def test_wheels_roll_as_far_as_they_go() -> None:
     terrain = Terrain(np.zeros((300, 300), np.float32), 0.1)
     config = Config()
     result = traverse(terrain, config, (5.0, 15.0), (20.0, 15.0))
-    played = Playback.of(terrain, config, result.start, result.cycles)
+    played = Playback(terrain, config, result.start, result.cycles)
     assert len(played) == 1 + sum(len(c.states) for c in result.cycles)
     assert played.driven_m[-1] == pytest.approx(result.driven_m, rel=1e-3)
     straight = played.spin_rad[-1] * config.rover.wheel_radius_m
@@ -239,7 +239,7 @@ def test_wheels_roll_as_far_as_they_go() -> None:
 def test_wheels_are_steered_square_to_a_turn() -> None:
     terrain = Terrain(np.zeros((300, 300), np.float32), 0.1)
     result = traverse(terrain, Config(), (15.0, 15.0), (25.0, 15.0), heading_rad=2.0)
-    played = Playback.of(terrain, Config(), result.start, result.cycles)
+    played = Playback(terrain, Config(), result.start, result.cycles)
     turning = int(np.flatnonzero(played.way_m > 0.0)[0])  # the first state of the turn in place
     assert turning > 10  # before it the wheels steer, and the rover stands
     assert np.all(np.diff(np.abs(played.steer_rad[: turning + 1, 0])) >= 0.0)
@@ -258,7 +258,7 @@ def test_wheels_are_steered_square_to_a_turn() -> None:
 def test_headings_do_not_jump_where_they_wrap() -> None:
     terrain = Terrain(np.zeros((300, 300), np.float32), 0.1)
     result = traverse(terrain, Config(), (15.0, 15.0), (5.0, 14.8), heading_rad=3.0)
-    played = Playback.of(terrain, Config(), result.start, result.cycles)
+    played = Playback(terrain, Config(), result.start, result.cycles)
     assert np.abs(np.diff(played.poses[:, 2])).max() < 0.2
 
 
@@ -483,4 +483,4 @@ def test_start_on_unsafe_ground_has_a_posture() -> None:
     terrain = Terrain(z, 0.1)
     states = KinematicWorld(terrain, Config().rover_model()).place((2.1, 2.0, 0.0))
     assert not np.isfinite(states.columns["roll_rad"]).all()
-    assert posed(terrain, (2.1, 2.0, 0.0)).posture(0).origin_z_m == 0.0
+    assert posed(terrain, (2.1, 2.0, 0.0)).posture(0).state["origin_z_m"] == 0.0

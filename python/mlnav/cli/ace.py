@@ -71,18 +71,14 @@ def ace_command(
     write_geotiff(out / "ace.tif", replace(ground, layers={"ace_pass_share": share}), force=True)
     viz.save_figure(viz.ace_figure(ground, share, rejects, setup), out / "ace.png")
     write_json(out / "ace.json", summary)
-    show(summary, as_json, _print_shares)
+    text = f"{known.mean():.1%} of poses pass" if known.size else "no pose was evaluated"
+    text += f"; {out / 'ace.png'}, {out / 'ace.tif'}"
+    show(summary, as_json, lambda _: output.print(text, soft_wrap=True))
 
 
 def _summary(ground: Any, setup: Config, figures: dict[str, Any], out: Path) -> dict[str, Any]:
     names = {"terrain": ground.name, "checker": setup.checker.name, "limits": setup.limits.name}
     return {**names, **figures, "out": str(out)}
-
-
-def _print_shares(summary: dict[str, Any]) -> None:
-    share, out = summary["pass_share"], Path(summary["out"])
-    text = "no pose was evaluated" if share is None else f"{share:.1%} of poses pass"
-    output.print(f"{text}; {out / 'ace.png'}, {out / 'ace.tif'}", soft_wrap=True)
 
 
 @app.command("explain")

@@ -14,10 +14,9 @@ from mlnav.cli.common import RefusedError, claim, output, print_rows, progress_b
 from mlnav.cli.compare import traverses_command
 from mlnav.config import Config
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Measure checkers and planners."
-)
+app = common.new_app("Measure checkers and planners.")
 
+COUNTS = Path("out/instructions.json")
 SUSPICIOUS_MOST = 1000
 """Cases that are written at most; an unsound checker would fill the disk."""
 
@@ -50,7 +49,7 @@ def soundness_command(
         Option(min=0, max=1, help="Share of the poses that are also settled from random starts."),
     ] = 0.01,
     replay: Annotated[
-        Path | None, Option(metavar="FILE", help="Rerun the cases of a suspicious.jsonl.")
+        Path | None, Option(metavar="FILE", help="A suspicious.jsonl to rerun.")
     ] = None,
     out: options.Out = Path("out/bench-soundness"),
     as_json: options.Json = False,
@@ -177,9 +176,7 @@ def _print_findings(r: dict[str, Any]) -> None:
 def sweeps_command(
     *,
     setup: Annotated[Config, options.configuration("checker limits")],
-    terrain: Annotated[
-        str, Option("--terrain", "-t", help="GeoTIFF, recipe, class or all.")
-    ] = "all",
+    terrain: Annotated[str, Option("--terrain", "-t", help="GeoTIFF, recipe, class, all.")] = "all",
     motions: Annotated[int, Option("--motions", "-n", min=1, help="Number.")] = 3000,
     spacing_m: Annotated[
         float, Option("--spacing", min=0.0005, metavar="M", help="Between settled states.")
@@ -244,9 +241,7 @@ def _print_sweeps(report: dict[str, Any]) -> None:
 @options.with_options
 def cost_command(
     *,
-    grounds: Annotated[
-        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
-    ] = None,
+    grounds: Annotated[str | None, Option(metavar="S/CFA,...", help="Or any terrains.")] = None,
     poses: Annotated[int, Option(min=1, help="Number on each terrain.")] = 4000,
     seed: options.Seed = 0,
     setup: Annotated[Config, options.configuration("limits")],
@@ -298,12 +293,10 @@ def instructions_command(
     networks_only: Annotated[
         bool, Option("--networks-only", help="Count networks; keep the other shipped counts.")
     ] = False,
-    folder: Annotated[
-        Path | None, Option(metavar="DIR", help="Keep the builds here; default: temporary.")
-    ] = None,
-    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File of the counts.")] = Path(
-        "out/instructions.json"
-    ),
+    folder: Annotated[Path | None, Option(metavar="DIR", help="Keep the builds here.")] = None,
+    out: Annotated[
+        Path, Option("--out", "-o", metavar="FILE", help="File of the counts.")
+    ] = COUNTS,
     as_json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -380,12 +373,7 @@ def physics_command(
     what: Annotated[str, Argument(metavar="settled|arcs|cost")],
     terrain: Annotated[
         str | None,
-        Option(
-            "--terrain",
-            "-t",
-            metavar="FILE|RECIPE|CLASS,...",
-            help="Terrains; `all` for every kind.",
-        ),
+        Option("--terrain", "-t", metavar="FILE|RECIPE|CLASS,...", help="`all` for every kind."),
     ] = None,
     count: Annotated[int, Option(min=1, help="Poses, arcs or metres on each terrain.")] = 100,
     seed: options.Seed = 0,

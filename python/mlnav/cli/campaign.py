@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -19,19 +19,10 @@ from mlnav.cli.common import duration, output, say
 if TYPE_CHECKING:
     from mlnav.campaign import Progress, Status, Store
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="Monte Carlo campaigns: run, resume, inspect, report.",
-)
+app = common.new_app("Monte Carlo campaigns: run, resume, inspect, report.")
 
 SetOption = Annotated[
-    list[str] | None,
-    Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="One value of it, as stop.width=0.05 or config.planner.commit_length_m=0.5.",
-    ),
+    list[str] | None, Option("--set", metavar="KEY=VALUE", help="One value, as stop.width=0.05.")
 ]
 FolderArgument = Annotated[Path, Argument(metavar="DIR", help="Folder of the campaign.")]
 WorkersOption = Annotated[
@@ -41,9 +32,7 @@ WorkersOption = Annotated[
 SchedulerOption = Annotated[
     str | None,
     Option(
-        "--scheduler",
-        metavar="dask://HOST:PORT",
-        help="Run on a dask.distributed cluster instead (extra `cluster`).",
+        "--scheduler", metavar="dask://HOST:PORT", help="Run on a dask cluster (extra `cluster`)."
     ),
 ]
 KeepOldOption = Annotated[
@@ -55,9 +44,7 @@ KeepOldOption = Annotated[
 @options.with_options
 def run_command(
     *,
-    spec: Annotated[
-        str, Argument(metavar="SPEC", help="Definition, a YAML file or a shipped name.")
-    ],
+    spec: Annotated[str, Argument(metavar="SPEC", help="A YAML file, or a shipped definition.")],
     out: options.NamedOut = None,
     terrain: Annotated[
         list[str] | None,
@@ -100,9 +87,7 @@ def run_command(
 @app.command("resume")
 def resume_command(
     folder: FolderArgument,
-    trials: Annotated[
-        int | None, Option(min=1, help="Number per terrain and contender, increased.")
-    ] = None,
+    trials: Annotated[int | None, Option(min=1, help="Increased number of trials.")] = None,
     keep_old: KeepOldOption = False,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
@@ -130,8 +115,7 @@ def rerun_command(
     names: Annotated[
         list[str] | None,
         Argument(
-            metavar="[TRIAL]...",
-            help="Keys of trials, their first digits, or TERRAIN,NUMBER,CONTENDER.",
+            metavar="[TRIAL]...", help="Keys, their first digits, or TERRAIN,NUMBER,CONTENDER."
         ),
     ] = None,
     outcomes: Annotated[
@@ -174,9 +158,7 @@ def status_command(folder: FolderArgument, as_json: options.Json = False) -> Non
 @app.command("merge")
 def merge_command(
     folders: Annotated[list[Path], Argument(metavar="DIR...", help="Campaigns.")],
-    out: Annotated[
-        Path, Option("--out", "-o", metavar="DIR", help="Folder of the merged campaign.")
-    ],
+    out: options.Out,
     keep_old: KeepOldOption = False,
     as_json: options.Json = False,
 ) -> None:
@@ -216,9 +198,7 @@ def report_command(
 def compare_command(
     before: Annotated[Path, Argument(metavar="BEFORE", help="Folder of a campaign.")],
     after: Annotated[Path, Argument(metavar="AFTER", help="Folder of another.")],
-    out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the page.")] = Path(
-        "out/campaign-compare"
-    ),
+    out: options.Out = Path("out/campaign-compare"),
     as_json: options.Json = False,
 ) -> None:
     """Compare two campaigns, as of two versions of the code, trial by trial where both have them.
@@ -235,7 +215,7 @@ def compare_command(
 
 
 def _run(
-    start: Callable[..., Store],
+    start: Callable[..., Any],
     folder: Path,
     workers: int | None,
     scheduler: str | None,
@@ -258,23 +238,19 @@ def watched(hint: str) -> Iterator[Callable[[Progress], None]]:
             def update_bar(progress: Progress) -> None:
                 nonlocal last
                 last = progress
-                update(progress.done / progress.total, _progress_text(progress))
+                left = "" if progress.left_s is None else f", {duration(progress.left_s)} left"
+                failed = f", {progress.failed} without a run" if progress.failed else ""
+                text = (
+                    f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)},"
+                    f" unsafe {progress.unsafe.text(0)}{failed}; {progress.last}"
+                )
+                update(progress.done / progress.total, text)
 
             yield update_bar
     except KeyboardInterrupt:
         ended = "" if last is None else f" after {last.done} of {last.total} trials"
         say(f"interrupted{ended}: {hint}")
         raise typer.Exit(common.INTERRUPTED) from None
-
-
-def _progress_text(progress: Progress) -> str:
-    left = "" if progress.left_s is None else f", {duration(progress.left_s)} left"
-    failed = f", {progress.failed} without a run" if progress.failed else ""
-    return (
-        f"{progress.done}/{progress.total}{left}; success {progress.success.text(0)},"
-        f" unsafe {progress.unsafe.text(0)}{failed};"
-        f" {progress.last}"
-    )
 
 
 def _show_files(files: Mapping[str, Path], as_json: bool) -> None:

@@ -109,6 +109,11 @@ def numbers(
     return found
 
 
+def new_app(text: str) -> typer.Typer:
+    """A group of sub-commands."""
+    return typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=text)
+
+
 def driven_terrain(spec: str, seed: int, reading: Reading, config: Config) -> Terrain:
     """The terrain of --terrain, checked that its cells are fine enough to plan or drive on.
 
@@ -195,7 +200,6 @@ def print_rows(
     labels: Sequence[str],
     figures: Sequence[str],
     rows: Iterable[Sequence[str]],
-    *,
     header: bool = True,
 ) -> None:
     """Print a table with columns as of `new_table`."""

@@ -28,16 +28,11 @@ COMPARED = ("planner", "heuristic", "sensor")
 def compare_command(
     *,
     more: Annotated[
-        list[str] | None, Argument(metavar="[TERRAIN]...", help="Further terrains.")
+        list[str] | None, Argument(metavar="[TERRAIN]...", help="Further ones.")
     ] = None,
     terrain: Annotated[
         list[str] | None,
-        Option(
-            "--terrain",
-            "-t",
-            metavar="FILE|RECIPE|CLASS",
-            help="GeoTIFF, recipe, or class such as 10/.07; one or several, or repeat.",
-        ),
+        Option("--terrain", "-t", metavar="FILE|RECIPE|CLASS", help="One or several, or repeat."),
     ] = None,
     reading: options.Reading,
     planners: Annotated[str | None, Option(metavar="A,B,...")] = None,
@@ -59,11 +54,7 @@ def compare_command(
     ] = None,
     size: Annotated[
         float | None,
-        Option(
-            min=2.0,
-            metavar="M",
-            help="Draw pairs in a square of this side in the middle of a GeoTIFF.",
-        ),
+        Option(min=2.0, metavar="M", help="Draw pairs in a GeoTIFF's middle square of this side."),
     ] = None,
     budget: Annotated[
         int | None, Option("--ace-budget", min=1, help="ACE evaluations per cycle.")
@@ -123,15 +114,13 @@ def compare_command(
         covers=common.numbers("--rocks", rocks) or (0.0,), size_m=size,
     )  # fmt: skip
     store = driven(definition, out, workers, force, keep_old)
-    _reported(store, out, same_state, workers, pictures, as_json)
+    _report(store, out, same_state, workers, pictures, as_json)
 
 
 @options.with_options
 def traverses_command(
     *,
-    classes: Annotated[
-        str | None, Option(metavar="S/CFA,...", help="Classes, or any terrain names.")
-    ] = None,
+    classes: Annotated[str | None, Option(metavar="S/CFA,...", help="Or any terrains.")] = None,
     seeds: Annotated[int, Option(min=1, help="Runs per class.")] = 20,
     seed: options.RunSeed = 0,
     setup: Annotated[Config, options.configuration("planner checker limits heuristic")],
@@ -155,7 +144,7 @@ def traverses_command(
     specs = classes.split(",") if classes else list(CLASSES)
     definition = definition_of(setup, contenders, specs, name="traverses", trials=seeds, seed=seed)
     store = driven(definition, out, workers, force, keep_old)
-    _reported(store, out, 0, workers, False, as_json)
+    _report(store, out, 0, workers, False, as_json)
 
 
 CLASSES = ("10/.07", "15/.07", "0/.15", "10/.12", "0/.20", "15/.10", "20/.05")
@@ -253,7 +242,7 @@ def driven(definition: Definition, out: Path, workers: int, force: bool, keep_ol
         )
 
 
-def _reported(
+def _report(
     store: Store, out: Path, states: int, workers: int, pictures: bool, as_json: bool
 ) -> None:
     from mlnav.io import write_json

@@ -6,15 +6,11 @@ import json
 import sys
 from typing import Annotated
 
-import typer
-
-from mlnav.cli import options
+from mlnav.cli import common, options
 from mlnav.cli.common import emit
 from mlnav.config import Config, json_schema
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Show the configuration and its schema."
-)
+app = common.new_app("Show the configuration and its schema.")
 
 
 @app.command("show")

@@ -9,11 +9,10 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.markup import escape
-from typer import Option
 
 from mlnav import __version__
 from mlnav.cli import options
@@ -28,9 +27,7 @@ Finding = tuple[str, bool, str]
 
 
 def doctor_command(
-    out: Annotated[
-        Path, Option("--out", "-o", metavar="DIR", help="Folder of results to check.")
-    ] = Path("out"),
+    out: options.Out = Path("out"),
     as_json: options.Json = False,
 ) -> None:
     """Check the installation: versions, compiled core, threads, output folder, terrains, models.

@@ -6,16 +6,14 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from typer import Option
 
 from mlnav.cli import common, options
 from mlnav.cli.common import RefusedError, emit, errors, numbers, output, progress_bar, say, show
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Train the learned heuristic."
-)
+app = common.new_app("Train the learned heuristic.")
 
+TerrainsOption = Annotated[int | None, Option(min=1, help="Number of terrains; default: all.")]
 DataOption = Annotated[Path, Option("--data", metavar="DIR", help="Data set of `learn data`.")]
 
 
@@ -47,7 +45,7 @@ def _need(extra: str, *modules: str) -> None:
 def data_command(
     out: Annotated[Path, Option("--out", "-o", metavar="DIR", help="The data set's folder.")],
     terrains: Annotated[
-        str, Option(metavar="N,N,N", help="For training, validation, test.")
+        str, Option(metavar="N,N,N", help="Training, validation, test.")
     ] = "1000,80,80",
     windows: Annotated[int, Option(min=1, help="Windows per terrain.")] = 8,
     samples: Annotated[int, Option(min=2, help="Verdicts of `verified` per window.")] = 3000,
@@ -107,17 +105,13 @@ def train_command(
     depth: Annotated[int, Option(min=1, help="Residual blocks per level.")] = 1,
     fold: Annotated[int, Option(min=1, help="Map cells along a trunk cell.")] = 4,
     unfold: Annotated[int, Option(min=1, help="Risk cells along a trunk cell.")] = 2,
-    separable: Annotated[
-        bool, Option("--separable", help="Depthwise and pointwise convolutions.")
-    ] = False,
+    separable: Annotated[bool, Option("--separable", help="Separable convolutions.")] = False,
     epochs: Annotated[int, Option(min=1)] = 20,
     batch: Annotated[int, Option(min=1, help="Windows per step.")] = 16,
     learning_rate: Annotated[float, Option(min=1e-7, max=1.0)] = 4e-3,
     seed: Annotated[int, Option(min=0, help="Seed of weights, order, symmetries.")] = 1,
     threads: Annotated[int, Option(min=1)] = 2,
-    terrains: Annotated[
-        int | None, Option(min=1, help="Number of training terrains to use; default: all.")
-    ] = None,
+    terrains: TerrainsOption = None,
     as_json: options.Json = False,
 ) -> None:
     """Train a network, or continue an interrupted training.
@@ -210,9 +204,7 @@ def evaluate_command(
     model: Annotated[str, Option(metavar="NAME|DIR", help="A shipped model, or a folder.")],
     data: DataOption,
     part: Annotated[str, Option(help="train, validation or test.")] = "test",
-    terrains: Annotated[
-        int | None, Option(min=1, help="Number of terrains to use; default: all.")
-    ] = None,
+    terrains: TerrainsOption = None,
     figure: Annotated[Path | None, Option(metavar="FILE", help="Reliability curve, PNG.")] = None,
     as_json: options.Json = False,
     force: options.Force = False,

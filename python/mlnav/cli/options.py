@@ -33,9 +33,7 @@ AllowCoarse = Annotated[
 Seed = Annotated[int, Option(min=0, help="Seed of recipe and run.")]
 RunSeed = Annotated[int, Option(min=0, help="Seed of terrains, pairs and noise.")]
 Gif = Annotated[bool, Option("--gif", help="Animate the run: traverse.gif.")]
-Rerun = Annotated[
-    Path | None, Option(metavar="FILE", help="Record the run for Rerun, an .rrd file.")
-]
+Rerun = Annotated[Path | None, Option(metavar="FILE", help="Record for Rerun, an .rrd file.")]
 Out = Annotated[Path, Option("--out", "-o", metavar="DIR", help="Folder of the results.")]
 NamedOut = Annotated[
     Path | None,
@@ -136,8 +134,7 @@ def _reading(
     vertical_unit: Annotated[
         str | None,
         Option(
-            metavar="UNIT",
-            help="Unit of the heights, overriding that of the GeoTIFF: m, ft, us-ft, km, ...",
+            metavar="UNIT", help="Unit of the heights, if not the GeoTIFF's: m, ft, us-ft, km, ..."
         ),
     ] = None,
 ) -> "TerrainReading":
@@ -154,9 +151,7 @@ def _ends(
     *,
     start: Annotated[str | None, Option(metavar="X,Y", help="Start in metres.")] = None,
     goal: Annotated[str | None, Option(metavar="X,Y", help="Goal in metres.")] = None,
-    heading_deg: Annotated[
-        float | None, Option(help="Heading at the start; towards the goal by default.")
-    ] = None,
+    heading_deg: Annotated[float | None, Option(help="At the start; default: to the goal.")] = None,
 ) -> tuple[Point | None, Point | None, float | None]:
     def point(option: str, text: str | None) -> Point | None:
         if text is None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from typer import Argument, Option
 
-from mlnav.cli import options
+from mlnav.cli import common, options
 from mlnav.cli.common import RefusedError, claim, file_name, output, print_fields, say, show
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Make, describe and draw terrains."
-)
+app = common.new_app("Make, describe and draw terrains.")
 
-Spec = Annotated[
-    str, Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of the other commands.")
-]
+Spec = Annotated[str, Argument(metavar="FILE|RECIPE|CLASS", help="As --terrain of others.")]
 
 
 @app.command("make")

@@ -38,17 +38,12 @@ def traverse_command(
     picture: Annotated[bool, Option(help="Draw traverse.png, and unsafe.png.")] = True,
     video: Annotated[
         bool,
-        Option(
-            "--video",
-            help="Film the run in 3D: traverse.mp4, stills, and view.png from the rover's mast.",
-        ),
+        Option("--video", help="Film in 3D: traverse.mp4, stills, and view.png from the mast."),
     ] = False,
     film_every: Annotated[
         int,
         Option(
-            metavar="N",
-            min=1,
-            help="Film every N-th frame, each shown N times as long; a frame is 8 cm of driving.",
+            metavar="N", min=1, help="Film every N-th frame of 8 cm of driving, N times as long."
         ),
     ] = 3,
     rerun: options.Rerun = None,
@@ -134,7 +129,7 @@ def traverse_command(
     write_json(out / "summary.json", summary)
     if result.outcome == "interrupted":
         say(f"interrupted after {len(result.cycles)} cycles; records are in {out}")
-    else:
+    elif picture or gif:
         _draw(ground, result, setup, out, picture, gif)
     common.show(summary, as_json, _print_summary)
     for event in summary["events"]["distinct"]:
@@ -150,8 +145,6 @@ def traverse_command(
 
 
 def _draw(ground: Any, result: Any, setup: Any, out: Path, picture: bool, gif: bool) -> None:
-    if not (picture or gif):
-        return
     from mlnav import viz
 
     if picture:
@@ -219,20 +212,16 @@ def _print_summary(summary: dict[str, Any]) -> None:
         )
         fields["overthinks"] = f"{summary['overthinks']} ({summary['overthink_rate']:.0%})"
         if summary["inferences"]:
-            fields["risk maps"] = (
-                f"{summary['inferences']} made, in use in {summary['risk_used']} cycles"
-            )
+            uses = f"in use in {summary['risk_used']} cycles"
+            fields["risk maps"] = f"{summary['inferences']} made, {uses}"
         fields["modelled flight time"] = (
             f"{summary['modelled_flight_ace_s_per_cycle']:.2f} s a cycle"
             " (ACE evaluations x 10 ms, other stages left out)"
         )
-    timing = summary["timing"]
-    stages = ", ".join(
-        f"{k} {v:.1f}" for k, v in timing["stage_ms_per_cycle"].items() if "." not in k
-    )
-    fields["wall time"] = f"{timing['wall_s']:.2f} s" + (
-        f"; ms a cycle: {stages}" if stages else ""
-    )
+    stage_ms = summary["timing"]["stage_ms_per_cycle"].items()
+    stages = ", ".join(f"{name} {ms:.1f}" for name, ms in stage_ms if "." not in name)
+    wall = f"{summary['timing']['wall_s']:.2f} s"
+    fields["wall time"] = f"{wall}; ms a cycle: {stages}" if stages else wall
     fields["results"] = summary["out"]
     common.print_fields(fields.items())
 

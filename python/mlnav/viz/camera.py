@@ -15,9 +15,9 @@ from mlnav.core import F64
 from mlnav.terrain import Terrain
 from mlnav.viz.playback import Posture
 
-Vector = tuple[float, float, float]
+Size = tuple[int, int]
 
-MAST_M: Vector = (0.80, -0.56, 1.98)
+MAST_M = (0.80, -0.56, 1.98)
 """Default place of the mast camera: forward, left, up in the rover frame."""
 MAST_WIDTH_DEG, MAST_HEIGHT_DEG = 96.0, 73.0
 MAST_ELEVATION_DEG = -18.0
@@ -44,18 +44,13 @@ class Camera:
 
     eye_m: F64
     axes: F64
-    size_px: tuple[int, int]
+    size_px: Size
     width_deg: float
     near_m: float = 0.2
 
     @classmethod
     def looking(
-        cls,
-        eye_m: ArrayLike,
-        at_m: ArrayLike,
-        size_px: tuple[int, int],
-        width_deg: float,
-        near_m: float = 0.2,
+        cls, eye_m: ArrayLike, at_m: ArrayLike, size_px: Size, width_deg: float, near_m: float = 0.2
     ) -> Self:
         """A level camera that looks from one place at another."""
         eye = np.asarray(eye_m, np.float64)
@@ -77,11 +72,6 @@ class Camera:
         """Tangents of half the angles of view: across, up."""
         across = math.tan(math.radians(0.5 * self.width_deg))
         return across, across * self.size_px[1] / self.size_px[0]
-
-    @property
-    def pixel_rad(self) -> float:
-        """Angle of a pixel at the centre."""
-        return 2.0 * self.half[0] / self.size_px[0]
 
     def project(self, points_m: ArrayLike) -> F64:
         """(n, 3) points to (n, 3) column, row [px] and depth along the axis [m].
@@ -121,15 +111,15 @@ def chase_eyes(terrain: Terrain, poses: ArrayLike, smooth_poses: float) -> F64:
     return np.column_stack([eyes, height])
 
 
-def chase_camera(eye_m: ArrayLike, posture: Posture, size_px: tuple[int, int]) -> Camera:
+def chase_camera(eye_m: ArrayLike, posture: Posture, size_px: Size) -> Camera:
     """A camera that looks over the rover at the terrain ahead of it."""
     x, y, heading = posture.pose
-    ahead = 3.3
-    at = (x + ahead * math.cos(heading), y + ahead * math.sin(heading), posture.origin_z_m + 0.5)
+    ahead, z = 3.3, posture.state["origin_z_m"] + 0.5
+    at = (x + ahead * math.cos(heading), y + ahead * math.sin(heading), z)
     return Camera.looking(eye_m, at, size_px, 58.0)
 
 
-def overview_camera(terrain: Terrain, points: Any, size_px: tuple[int, int]) -> Camera:
+def overview_camera(terrain: Terrain, points: Any, size_px: Size) -> Camera:
     """A camera that sees (n, 2) points and some terrain around them from above."""
     track = np.asarray(points, np.float64).reshape(-1, 2)
     low, high = track.min(axis=0) - 2.5, track.max(axis=0) + 2.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -22,13 +21,11 @@ from mlnav.nav.motion import wrapped
 from mlnav.sim.records import CycleRecord, TraverseResult
 from mlnav.terrain import Terrain
 from mlnav.viz import style
-from mlnav.viz.camera import chase_camera, chase_eyes, mast_camera, overview_camera
+from mlnav.viz.camera import Size, chase_camera, chase_eyes, mast_camera, overview_camera
 from mlnav.viz.plan import FAILED
 from mlnav.viz.playback import Playback, in_truth
 from mlnav.viz.scene import Picture, Ribbon, Scene, needs, ring
 from mlnav.viz.traverse import ending
-
-Size = tuple[int, int]
 
 MAX_FRAMES = 240
 FRAMES_PER_S = 20
@@ -80,7 +77,7 @@ class Studio(AbstractContextManager["Studio"]):
 
     def __init__(self, terrain: Terrain, result: TraverseResult, config: Config) -> None:
         self._terrain, self._result, self._config = terrain, result, config
-        self._playback = Playback.of(terrain, config, result.start, result.cycles)
+        self._playback = Playback(terrain, config, result.start, result.cycles)
         self._scene = Scene(terrain, config.rover.to_core(), self._places())
         self._scene.add_goal(result.goal)
         g = config.rover
@@ -95,11 +92,7 @@ class Studio(AbstractContextManager["Studio"]):
         self._scene.close()
 
     def save_film(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        every: int = 1,
-        on_frame: Callable[[float], None] = lambda share: None,
+        self, path: Path, *, every: int = 1, on_frame: Callable[[float], None] = lambda share: None
     ) -> None:
         """Write the run as an H.264 film seen from behind the rover, at constant speed.
 
@@ -173,12 +166,8 @@ class Studio(AbstractContextManager["Studio"]):
         self._scene.pose(self._playback.posture(len(self._playback) - 1))
         camera = overview_camera(self._terrain, self._places(), size_px)
         line = [self._playback.poses[:, :2]]
-        ribbons = [
-            *self._track(math.inf),
-            Ribbon(line, 0.26, style.CASING, 0.5),
-            Ribbon(line, 0.16, style.CHOSEN),
-            *self._zones(),
-        ]
+        driven = [Ribbon(line, 0.26, style.CASING, 0.5), Ribbon(line, 0.16, style.CHOSEN)]
+        ribbons = [*self._track(math.inf), *driven, *self._zones()]
         image = self._scene.picture(camera, ribbons).image
         return _captioned(image, *self._caption(self._length_m, None))
 

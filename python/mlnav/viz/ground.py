@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
 Indices = NDArray[np.int64]
 
+SUN = direction(*SUN_DEG)
 SUN_ELEVATION_DEG = SUN_DEG[1]
 
 _SHADE = 0.48
@@ -36,11 +36,6 @@ _GRAIN_M = 0.004
 _GRAIN_TEXELS = 1024
 _BARE = (0.84, 0.80, 0.78)
 """Tint of small steep forms: bare rock is darker and greyer than dust."""
-
-
-def sun() -> F64:
-    """Unit vector towards the sun, world frame."""
-    return direction(*SUN_DEG)
 
 
 def ground_colours(terrain: Terrain) -> U8:
@@ -177,8 +172,7 @@ class GroundColours:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Mesh:
+class Mesh(NamedTuple):
     """(n, 3) vertices [m] and (m, 3) triangles of terrain, counter-clockwise from above."""
 
     vertices: F32
@@ -254,20 +248,15 @@ def _mesh(
     whole = known[:-1, :-1] & known[:-1, 1:] & known[1:, :-1] & known[1:, 1:]
     if left_out is not None:
         whole &= ~left_out
-    a, b, c, d = (
-        i[whole] for i in (index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1])
-    )
+    corners = (index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1])
+    a, b, c, d = (i[whole] for i in corners)
     # Squares are split along the more level diagonal, or the higher one: ridges get no notches.
     flat = z.reshape(-1)
     slope, across = np.abs(flat[a] - flat[c]), np.abs(flat[b] - flat[d])
     first = (slope < across) | ((slope == across) & (flat[a] + flat[c] >= flat[b] + flat[d]))
     first = first[:, None]
-    triangles = np.concatenate(
-        [
-            np.where(first, np.stack([a, b, c], 1), np.stack([a, b, d], 1)),
-            np.where(first, np.stack([a, c, d], 1), np.stack([b, c, d], 1)),
-        ]
-    )
-    used, renumbered = np.unique(triangles, return_inverse=True)
+    one = np.where(first, np.stack([a, b, c], 1), np.stack([a, b, d], 1))
+    other = np.where(first, np.stack([a, c, d], 1), np.stack([b, c, d], 1))
+    used, renumbered = np.unique(np.concatenate([one, other]), return_inverse=True)
     vertices = np.stack([x, y, z], -1).reshape(-1, 3)[used].astype(np.float32)
     return Mesh(vertices, renumbered.reshape(-1, 3).astype(np.int32))

@@ -161,10 +161,8 @@ def _cylinder() -> tuple[F64, F64, I32]:
     normals = np.concatenate([rim, rim, tile, -tile])
     i, j = np.arange(n), (np.arange(n) + 1) % n
     top, bottom = 2 * n, 3 * n + 1
-    triangles = [
-        np.stack([i, i + n, j + n], 1),
-        np.stack([i, j + n, j], 1),
-        np.stack([top + i, top + j, np.full(n, top + n)], 1),
-        np.stack([bottom + j, bottom + i, np.full(n, bottom + n)], 1),
-    ]
-    return vertices, normals, np.concatenate(triangles).astype(np.int32)
+    sides = (i, i + n, j + n), (i, j + n, j)
+    hubs = np.full(n, top + n), np.full(n, bottom + n)
+    ends = (top + i, top + j, hubs[0]), (bottom + j, bottom + i, hubs[1])
+    triangles = np.concatenate([np.stack(corners, 1) for corners in (*sides, *ends)])
+    return vertices, normals, triangles.astype(np.int32)

@@ -91,8 +91,12 @@ def draw_choice(
     """Candidates by verdict, where the planner shows them, the chosen path, rover and goal."""
     planner = with_candidates(navigator.planner)
     if cycle.result.outcome not in NOTHING_RANKED:
-        if planner is not None:
-            _draw_candidates(axes, planner)
+        verdicts = np.empty(0) if planner is None else planner.path_verdicts()
+        for verdict, (_, colour, width, opacity, order) in _LOOKS.items():
+            shown = np.flatnonzero(verdicts == verdict)
+            lines = [planner.path_poses(int(i))[:, :2] for i in shown if planner]
+            look: dict[str, Any] = {"linewidths": width, "alpha": opacity, "zorder": order}
+            axes.add_collection(LineCollection(lines, colors=colour, **look), autolim=False)
         _draw_chosen(axes, cycle, config, pose)
     draw_rover(axes, config.rover, pose)
     _draw_goal(axes, pose, goal)
@@ -106,14 +110,6 @@ def legend_handles(labels: dict[int, str]) -> list[Line2D]:
         *((label, _LOOKS[verdict][1], 1.6) for verdict, label in labels.items()),
     ]
     return [Line2D([], [], color=c, linewidth=width, label=label) for label, c, width in looks]
-
-
-def _draw_candidates(axes: Axes, planner: CandidatePlanner) -> None:
-    verdicts = planner.path_verdicts()
-    for verdict, (_, colour, width, opacity, order) in _LOOKS.items():
-        lines = [planner.path_poses(int(i))[:, :2] for i in np.flatnonzero(verdicts == verdict)]
-        look: dict[str, Any] = {"linewidths": width, "alpha": opacity, "zorder": order}
-        axes.add_collection(LineCollection(lines, colors=colour, **look), autolim=False)
 
 
 def _draw_chosen(axes: Axes, cycle: Cycle, config: Config, pose: Pose) -> None:

@@ -40,11 +40,6 @@ class Posture:
     spin_rad: tuple[float, ...] = (0.0,) * len(WHEELS)
 
     @property
-    def origin_z_m(self) -> float:
-        """Height of the rover frame's origin."""
-        return self.state["origin_z_m"]
-
-    @property
     def rotation(self) -> F64:
         """(3, 3): the body's forward, left, up in columns, world frame."""
         angles = (self.pose[2], self.state["roll_rad"], -self.state["pitch_rad"])
@@ -52,7 +47,7 @@ class Posture:
 
     def point(self, on_body: ArrayLike) -> F64:
         """World frame of a point on the body, given as forward, left, up in the rover frame."""
-        origin = np.array([self.pose[0], self.pose[1], self.origin_z_m])
+        origin = np.array([self.pose[0], self.pose[1], self.state["origin_z_m"]])
         return np.asarray(self.rotation @ np.asarray(on_body, np.float64) + origin)
 
     @property
@@ -79,7 +74,9 @@ class Playback:
         way_m: (n,) likewise, with turns in place counted as a distance.
     """
 
-    def __init__(self, terrain: Terrain, config: Config, start: Pose) -> None:
+    def __init__(
+        self, terrain: Terrain, config: Config, start: Pose, cycles: Iterable[CycleRecord] = ()
+    ) -> None:
         model = config.rover_model()
         self._wheels = model.wheel_plan()
         self._radius_m = model.geometry.wheel_radius_m
@@ -95,16 +92,8 @@ class Playback:
         self.cycle: NDArray[np.int64] = np.array([-1], np.int64)
         self.driven_m: F64 = np.zeros(1)
         self.way_m: F64 = np.zeros(1)
-
-    @classmethod
-    def of(
-        cls, terrain: Terrain, config: Config, start: Pose, cycles: Iterable[CycleRecord]
-    ) -> Playback:
-        """The playback of a whole run."""
-        playback = cls(terrain, config, start)
         for record in cycles:
-            playback.add(record)
-        return playback
+            self.add(record)
 
     def __len__(self) -> int:
         return len(self.poses)
@@ -159,12 +148,9 @@ class Playback:
 
     @staticmethod
     def _posture(pose: F64, state: F64, steer: F64, spin: F64) -> Posture:
-        return Posture(
-            (float(pose[0]), float(pose[1]), wrapped(float(pose[2]))),
-            dict(zip(STATE, map(float, state), strict=True)),
-            tuple(map(float, steer)),
-            tuple(map(float, spin)),
-        )
+        x, y, heading = pose.tolist()
+        named = dict(zip(STATE, state.tolist(), strict=True))
+        return Posture((x, y, wrapped(heading)), named, tuple(steer.tolist()), tuple(spin.tolist()))
 
     @property
     def tilt_rad(self) -> F64:

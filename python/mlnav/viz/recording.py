@@ -7,7 +7,6 @@ place counted as a distance. What a cycle saw and planned is logged at the dista
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -66,17 +65,12 @@ class Recording(AbstractContextManager["Recording"]):
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        terrain: Terrain,
-        config: Config,
-        start: Pose,
-        goal: tuple[float, float],
+        self, path: Path, terrain: Terrain, config: Config, start: Pose, goal: tuple[float, float]
     ) -> None:
         needs("rerun")
         import rerun as rr
 
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         self._rr: Any = rr
         self._terrain, self._config = terrain, config
         self._playback = Playback(terrain, config, start)
@@ -85,7 +79,7 @@ class Recording(AbstractContextManager["Recording"]):
         self._cycles = 0
         self._stream: Any = rr.RecordingStream("mlnav")
         rr.set_log_time_enabled(False, recording=self._stream)  # nothing of the clock is kept
-        self._stream.save(Path(path), default_blueprint=_blueprint())
+        self._stream.save(path, default_blueprint=_blueprint())
         self._log_ground()
         self._log_rover()
         self._log_ends(start, goal)
@@ -189,20 +183,21 @@ class Recording(AbstractContextManager["Recording"]):
         """The local map coloured by height, and risk over it."""
         local, risk = cycle.local_map, cycle.risk
         seen = ground_mesh(local, local.extent_m, _LOCAL_VERTICES)
-        known = len(seen.triangles) > 0
         meshes = {
-            "local_map": (seen, _by_height(seen.vertices[:, 2])) if known else None,
+            "local_map": (seen, _by_height(seen.vertices[:, 2])) if len(seen.triangles) else None,
             "risk": None if risk is None else _risk_mesh(risk, local),
         }
         for entity, drawn in meshes.items():
             if drawn is None:
                 self._stream.log(entity, self._rr.Clear(recursive=False))
-            else:
-                vertices = _moved(record, drawn[0].vertices)
-                colours = np.round(255.0 * drawn[1][:, :3]).astype(np.uint8)
-                self._stream.log(
-                    entity, self._mesh(vertices, drawn[0].triangles, vertex_colors=colours)
-                )
+                continue
+            mesh, rgba = drawn
+            x, y, z = mesh.vertices.T
+            places = in_truth(record, np.column_stack([x, y, np.zeros(len(x))]))[:, :2]
+            vertices = np.column_stack([places, z - record.estimated_z_error_m]).astype(np.float32)
+            colours = np.round(255.0 * rgba[:, :3]).astype(np.uint8)
+            shown = self._mesh(vertices, mesh.triangles, vertex_colors=colours)
+            self._stream.log(entity, shown)
 
     def _log_plan(self, record: CycleRecord, navigator: Navigator) -> None:
         planner = with_candidates(navigator.planner)
@@ -217,9 +212,8 @@ class Recording(AbstractContextManager["Recording"]):
             lines = np.split(self._laid(in_truth(record, poses)[:, :2]), ends) if paths else []
             self._stream.log(f"plan/candidates/{name}", self._strips(lines, colour, 0.012))
         path = self._laid(in_truth(record, record.path)[:, :2])
-        self._stream.log(
-            "plan/chosen", self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05)
-        )
+        chosen = self._strips([path] if len(path) > 1 else [], style.CHOSEN, 0.05)
+        self._stream.log("plan/chosen", chosen)
 
     def _log_words(self, record: CycleRecord) -> None:
         text = (
@@ -298,13 +292,6 @@ def _risk_mesh(risk: RiskMap, local: HeightMap) -> tuple[Mesh, F64] | None:
     column = np.round((mesh.vertices[:, 0] - x0) / size_m).astype(int)
     row = np.round((mesh.vertices[:, 1] - y0) / size_m).astype(int)
     return mesh, np.asarray(style.SHARE(1.0 - np.asarray(values[row, column], np.float64)))
-
-
-def _moved(record: CycleRecord, vertices: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, 3) places in a cycle's estimated frame, where they truly are."""
-    poses = np.column_stack([vertices[:, :2], np.zeros(len(vertices))])
-    z = vertices[:, 2] - record.estimated_z_error_m
-    return np.column_stack([in_truth(record, poses)[:, :2], z]).astype(np.float32)
 
 
 def _by_height(z: NDArray[np.float32]) -> F64:

@@ -86,7 +86,6 @@ def draw_ground(
     axes: Axes,
     terrain: Terrain,
     bounds: Bounds | None = None,
-    *,
     faded: float = 0.0,
     margin_m: float = 1.0,
 ) -> Terrain:

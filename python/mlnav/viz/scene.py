@@ -10,8 +10,7 @@ import importlib.util
 import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -26,7 +25,7 @@ from mlnav.sim.bullet_rig import import_pybullet
 from mlnav.terrain import Terrain
 from mlnav.viz import style
 from mlnav.viz.camera import Camera
-from mlnav.viz.ground import GroundColours, ground_tiles, sun
+from mlnav.viz.ground import SUN, GroundColours, ground_tiles
 from mlnav.viz.model import RoverParts, Shape, joined
 from mlnav.viz.playback import Posture
 from mlnav.viz.relief import filled
@@ -40,6 +39,10 @@ _WHITE: Colour = (1.0, 1.0, 1.0)
 SKY, GROUND, ROVER, MARK = 0, 1, 2, 3
 """What a pixel shows."""
 
+_LIGHT = {
+    "lightDirection": SUN.tolist(), "lightColor": [1.0, 0.96, 0.90], "lightAmbientCoeff": 0.60,
+    "lightDiffuseCoeff": 0.64, "lightSpecularCoeff": 0.0, "shadow": 0,
+}  # fmt: skip
 _FAR_M = 600.0
 _NEAR_GROUND_M = 14.0
 """Within this distance of the points of interest, all cells are drawn."""
@@ -66,8 +69,7 @@ _HIDDEN_BY_M = 0.12
 """A ribbon farther than this behind the visible surface is hidden."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ribbon:
+class Ribbon(NamedTuple):
     """Bands along lines of (n, 2) points on the terrain, world frame.
 
     `hidden_opacity` is that of the parts that something hides.
@@ -81,8 +83,7 @@ class Ribbon:
     dashed: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
+class Picture(NamedTuple):
     """A picture, and what each of its oversampled pixels shows.
 
     Attributes:
@@ -182,7 +183,8 @@ class Scene:
         # At a low angle a pixel covers a long strip: a size between its length and its width.
         slant = np.sqrt(distance / np.maximum(-rays[2], 0.05 * distance))
         x, y, _ = places = rays + _column(camera.eye_m)
-        colours = self._colours.at(x, y, distance * np.float32(camera.pixel_rad) * slant)
+        pixel_rad = np.float32(2.0 * camera.half[0] / camera.size_px[0])
+        colours = self._colours.at(x, y, distance * pixel_rad * slant)
         colours *= self._sunlit(places)[:, None]
         canvas[at] = _hazed(colours, distance)
 
@@ -190,7 +192,7 @@ class Scene:
         """Light at (3, n) places on the terrain: less in the rover's shadow, seen from the sun."""
         middle, half, away = self._middle_m, _SHADOW_HALF_M, _SHADOW_FROM_M
         size, width_deg = (_SHADOW_PX, _SHADOW_PX), 2.0 * math.degrees(math.atan2(half, away))
-        eye = middle + away * sun()
+        eye = middle + away * SUN
         sight = Camera.looking(eye, middle, size, width_deg, away - 2.0 * half)
         _, _, bodies = self._sun_stage.render(sight)
         mask = Image.fromarray(np.where(bodies >= 0, 255, 0).astype(np.uint8))
@@ -375,12 +377,7 @@ class _Stage:
             *camera.size_px,
             p.computeViewMatrix(eye.tolist(), (eye + axes[2]).tolist(), axes[1].tolist()),
             p.computeProjectionMatrix(-across, across, -up, up, camera.near_m, _FAR_M),
-            lightDirection=sun().tolist(),
-            lightColor=[1.0, 0.96, 0.90],
-            lightAmbientCoeff=0.60,
-            lightDiffuseCoeff=0.64,
-            lightSpecularCoeff=0.0,
-            shadow=0,
+            **_LIGHT,
             renderer=p.ER_TINY_RENDERER,
             physicsClientId=self._client,
         )

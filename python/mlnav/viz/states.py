@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,16 +17,7 @@ from mlnav.nav.motion import Pose
 from mlnav.risk import RiskMap, make_heuristic
 from mlnav.sim import SimulatedNavigator, at_rest
 from mlnav.terrain import Terrain
-from mlnav.viz import style
-from mlnav.viz.plan import (
-    FAILED,
-    NOT_RANKED,
-    NOT_TRIED,
-    Point,
-    draw_choice,
-    legend_handles,
-    reach_window,
-)
+from mlnav.viz import plan, style
 from mlnav.viz.relief import draw_ground
 from mlnav.viz.rover import draw_rover
 
@@ -35,8 +25,7 @@ RISK = style.SHARE.reversed()
 """Risk: none is green, certain is dark red, as in maps of headings that pass."""
 
 
-@dataclass(frozen=True, eq=False)
-class View:
+class View(NamedTuple):
     """A cycle planned by one contender.
 
     Risk is its heuristic's map, whether the planner asked for it or not; None without one.
@@ -50,7 +39,7 @@ class View:
 
 
 def view(
-    name: str, terrain: Terrain, config: Config, pose: Pose, goal: Point, steered_per_m: float
+    name: str, terrain: Terrain, config: Config, pose: Pose, goal: plan.Point, steered_per_m: float
 ) -> View:
     """Plan a cycle without memory of earlier ones."""
     simulated = SimulatedNavigator(terrain, config)
@@ -63,7 +52,7 @@ def view(
 
 
 def state_figure(
-    terrain: Terrain, views: Sequence[View], pose: Pose, goal: Point, title: str, note: str
+    terrain: Terrain, views: Sequence[View], pose: Pose, goal: plan.Point, title: str, note: str
 ) -> Figure:
     """One state: predicted and true risk, and what each contender chose.
 
@@ -75,7 +64,7 @@ def state_figure(
     figure = style.new_figure(width, top + 2 * cell + between + bottom)
     place = style.axes_by_inches(figure)
     config = views[0].config
-    bounds = reach_window(terrain, config, pose, 0.5, 1.0)
+    bounds = plan.reach_window(terrain, config, pose, 0.5, 1.0)
 
     def panel(row: int, column: int, text: str, note: str) -> Axes:
         axes = place(left + column * (cell + gap), top + row * (cell + between), cell, cell)
@@ -97,7 +86,7 @@ def state_figure(
         outcome = result.outcome.replace("_", " ")
         found = f"floor {result.ace_floor}" if result.outcome == "path" else outcome
         axes = panel(1, i, f"{result.ace_evaluations} evaluations", found)
-        draw_choice(axes, v.navigator, v.cycle, v.config, pose, goal)
+        plan.draw_choice(axes, v.navigator, v.cycle, v.config, pose, goal)
         style.scale_bar(axes)
     _legend(figure, place(left + len(views) * (cell + gap), top + cell + between, cell, cell))
     style.headline(figure, title, [note], left / width, terrain.attribution)
@@ -118,7 +107,9 @@ def _draw_risk(axes: Axes, risk: RiskMap | None, pose: Pose) -> None:
         at = (float(np.mean(axes.get_xlim())), axes.get_ylim()[0])
         style.halo_text(axes, "no risk map", at, (0, 13), size=9, bold=False, ha="center")
         return
-    p = _near_heading(risk.p, pose[2])
+    cosine = np.cos(2.0 * math.pi * np.arange(len(risk.p)) / len(risk.p) - pose[2])
+    near = cosine >= min(math.cos(math.radians(45.0)) - 1e-9, cosine.max())
+    p = risk.p[near].mean(axis=0)
     ny, nx = p.shape
     (x, y), res = risk.origin_m, risk.resolution_m
     colours = RISK(np.clip(np.nan_to_num(p), 0.0, 1.0))
@@ -127,18 +118,11 @@ def _draw_risk(axes: Axes, risk: RiskMap | None, pose: Pose) -> None:
     axes.imshow(colours, origin="lower", extent=extent, interpolation="nearest", zorder=2)
 
 
-def _near_heading(p: Any, heading: float) -> Any:
-    cosine = np.cos(2.0 * math.pi * np.arange(len(p)) / len(p) - heading)
-    near = cosine >= math.cos(math.radians(45.0)) - 1e-9
-    near[int(np.argmax(cosine))] = True
-    return p[near].mean(axis=0)
-
-
 def _legend(figure: Figure, axes: Axes) -> None:
     axes.set_axis_off()
-    labels = {FAILED: "candidates that failed", NOT_TRIED: "not tried"}
-    labels[NOT_RANKED] = "closed by the costmap"
-    handles = legend_handles(labels)
+    labels = {plan.FAILED: "candidates that failed", plan.NOT_TRIED: "not tried"}
+    labels[plan.NOT_RANKED] = "closed by the costmap"
+    handles = plan.legend_handles(labels)
     handles[3].set_color("#b9aea8")  # on paper, not on the ground
     look: dict[str, Any] = {"fontsize": 8.5, "frameon": False, "labelcolor": style.INK}
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.0, 0.98), **look)

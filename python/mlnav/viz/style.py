@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 
 from mlnav.io import whole_file
 
+XY = tuple[float, float]
+
 PAPER = "#fbfaf8"
 INK = "#2b2422"
 SOFT_INK = "#7a6f6a"
@@ -176,14 +178,7 @@ def scale_bar(axes: Axes) -> None:
 
 
 def halo_text(
-    axes: Axes,
-    text: str,
-    at: tuple[float, float],
-    offset_pt: tuple[float, float],
-    *,
-    size: float = 8.5,
-    bold: bool = True,
-    **look: Any,
+    axes: Axes, text: str, at: XY, offset_pt: XY, size: float = 8.5, bold: bool = True, **look: Any
 ) -> None:
     """White text with a dark halo, to be read on any ground; offset from a place in points."""
     look |= {"fontweight": "bold" if bold else "normal", "color": "#ffffff", "path_effects": HALO}

@@ -28,13 +28,13 @@ def way_figure(terrain: Terrain, way: WayExplanation, config: Config) -> Figure:
 
     def two_sided(label: str, name: str, limit: float | None = None) -> None:
         low, high = (degrees * way.bounds[name]).T
-        marks = () if limit is None else (-limit, limit)
+        marks = [] if limit is None else [-limit, limit]
         _panel(next(following), way, label, low, high, degrees * way.settled[name], marks)
 
     def one_sided(label: str, bound: F64, states: F64, limit: float | None, least: bool) -> None:
         other = np.full(len(bound), np.nanmax(states) if least else np.nanmin(states))
         low, high = (bound, other) if least else (other, bound)
-        _panel(next(following), way, label, low, high, states, () if limit is None else (limit,))
+        _panel(next(following), way, label, low, high, states, [] if limit is None else [limit])
 
     two_sided("roll, deg", "roll_rad")
     two_sided("pitch, deg", "pitch_rad")
@@ -72,7 +72,7 @@ def _panel(
     low: F64,
     high: F64,
     states: F64,
-    limits: tuple[float, ...],
+    limits: list[float],
 ) -> None:
     along = np.repeat(way.edge_m, 2)[1:-1]
     low, high = np.repeat(low, 2), np.repeat(high, 2)
