@@ -52,12 +52,16 @@ def test_a_leaning_rover_stands_parallel_to_a_plane(deg: float, heading_rad: flo
 def test_tracking_is_the_distance_from_the_nearest_commanded_pose() -> None:
     commanded, _ = Motion(0.0, 0.0, 1.0).stances((2.0, 3.0, math.pi), 0.02, 0.1)
     poses = np.array([[1.5, 3.1, math.pi - 0.2], [1.0, 3.0, -math.pi]])
-    aside, turned = physics._tracking(poses, commanded)
+    along, aside, turned = physics._off_track(poses, commanded)
+    assert along == pytest.approx([0.0, 0.0], abs=0.011)
     assert aside == pytest.approx([0.1, 0.0], abs=1e-6)
     assert turned == pytest.approx([0.2, 0.0], abs=1e-6)
+    # Beyond its end it is ahead.
+    along, aside, _ = physics._off_track(np.array([[0.95, 3.0, math.pi]]), commanded)
+    assert (along[0], aside[0]) == pytest.approx((0.05, 0.0), abs=1e-6)
     turn, _ = Motion(0.5, 0.0, 0.0).stances((2.0, 3.0, 0.1), 0.02, 0.01)
-    aside, turned = physics._tracking(np.array([[2.0, 3.05, 0.4]]), turn)
-    assert (aside[0], turned[0]) == pytest.approx((0.05, 0.0), abs=6e-3)
+    along, aside, turned = physics._off_track(np.array([[2.0, 3.05, 0.4]]), turn)
+    assert (math.hypot(along[0], aside[0]), turned[0]) == pytest.approx((0.05, 0.0), abs=6e-3)
 
 
 def test_outside_counts_certified_states_alone() -> None:
@@ -95,6 +99,8 @@ def test_arcs_that_passed_are_driven(tmp_path) -> None:
     assert sum(row["endings"].values()) == 3
     assert row["states"] > 25
     assert row["tracking_m"]["max"] < 0.5
+    assert 0.0 < row["tube"]["across_m"] <= row["tracking_m"]["max"]
+    assert 0.0 < row["tube"]["heading_deg"] < 20.0
     assert row["passed_with_tracking"] <= 3
     (record,) = [json.loads(line) for line in (tmp_path / "arcs.jsonl").read_text().splitlines()]
     for arc in record["rows"]:

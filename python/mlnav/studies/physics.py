@@ -312,7 +312,8 @@ def _driven(
     run = world.execute(start, motion)
     states = run.states
     commanded, _ = motion.stances(start, 0.02, math.radians(0.5))
-    tracking_m, tracking_rad = (float(e.max()) for e in _tracking(states.poses, commanded))
+    along_m, across_m, turned_rad = _off_track(states.poses, commanded)
+    tracking_m, tracking_rad = float(np.hypot(along_m, across_m).max()), float(turned_rad.max())
     steered = math.inf if motion.turn_rad else motion.curvature_per_m
     stances = np.column_stack([states.poses, np.full(len(states), steered)])
     bounds = checker.report(np.ascontiguousarray(stances))
@@ -332,6 +333,7 @@ def _driven(
         "end_error": list(seen_from(end, run.pose)),
         "tracking_m": tracking_m,
         "tracking_rad": tracking_rad,
+        "tube": [float(off.max()) for off in (along_m, across_m, turned_rad)],
         "belly": int(np.count_nonzero(states.columns["belly_contact"])),
         # Only at certified poses do the bounds hold.
         "bounded": int(np.count_nonzero(rolled["safe"])),
@@ -345,14 +347,17 @@ def _driven(
     }
 
 
-def _tracking(poses: F64, commanded: F64) -> tuple[F64, F64]:
-    """Distance [m] of each pose from the nearest commanded one, and heading error [rad] to it."""
+def _off_track(poses: F64, commanded: F64) -> tuple[F64, F64, F64]:
+    """How far each pose is from the nearest commanded one: along, across [m], in heading [rad]."""
     gaps = np.hypot(*(poses[:, None, i] - commanded[None, :, i] for i in (0, 1)))
     turns = np.abs((poses[:, None, 2] - commanded[None, :, 2] + math.pi) % (2 * math.pi) - math.pi)
     # Commanded poses of a turn in place are all at one point and differ in heading.
     nearest = np.argmin(gaps + turns, axis=1)
     rows = np.arange(len(poses))
-    return gaps[rows, nearest], turns[rows, nearest]
+    near = commanded[nearest]
+    dx, dy = (poses[:, i] - near[:, i] for i in (0, 1))
+    c, s = np.cos(near[:, 2]), np.sin(near[:, 2])
+    return np.abs(c * dx + s * dy), np.abs(c * dy - s * dx), turns[rows, nearest]
 
 
 def _around(stances: F64, distance_m: float, heading_rad: float) -> F64:
@@ -408,6 +413,7 @@ def _arcs_row(label: str, rows: Sequence[Record]) -> Record:
         "end_error_m": _spread([math.hypot(*r["end_error"][:2]) for r in rows]),
         "end_error_rad": _spread([abs(r["end_error"][2]) for r in rows]),
         "tracking_m": _spread([r["tracking_m"] for r in rows]),
+        "tube": _tube(rows),
         "belly_contact": Rate(sum(r["belly"] > 0 for r in rows), len(rows)).as_dict(),
         "beyond_limits": Rate(len(breached), len(rows)).as_dict(),
         "limits": dict(Counter(name for names in limits for name in names)),
@@ -419,6 +425,18 @@ def _arcs_row(label: str, rows: Sequence[Record]) -> Record:
         "passed_with_tracking": len(allowed),
         "beyond_limits_with_tracking": sum(bool(r["breaches"]) for r in allowed),
         "belly_contact_with_tracking": sum(r["belly"] > 0 for r in allowed),
+    }
+
+
+def _tube(rows: Sequence[Record]) -> dict[str, float] | None:
+    """Values of `tracking` that 99.9 % of the arcs stay within, each by itself."""
+    if not rows:
+        return None
+    along_m, across_m, turned_rad = np.percentile([r["tube"] for r in rows], 99.9, axis=0)
+    return {
+        "along_m": float(along_m),
+        "across_m": float(across_m),
+        "heading_deg": math.degrees(turned_rad),
     }
 
 
