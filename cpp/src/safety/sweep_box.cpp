@@ -13,8 +13,9 @@ namespace {
 
 // Any value of these gives valid proofs; they were chosen by the share of safe ways that is proven, and the time.
 constexpr double kMaxHalf_m = 0.2;     // of a box that is worth trying
-constexpr int kMaxRounds = 8;          // boxes tried for one stretch,
-constexpr int kMaxRoundsShort = 14;    // and for one that is not bisected any more
+constexpr int kMaxRounds = 3;          // boxes tried for one stretch,
+constexpr int kMaxRoundsShort = 10;    // and for one that is not bisected any more
+constexpr double kGrown = 1.2;         // a box so much larger and beyond a limit is given up
 constexpr int kMaxTightened = 3;       // images taken of images, to come within the limits
 constexpr double kTighter = 0.5;       // share of the box that an image is refined to then
 constexpr double kShort_m = 0.007;     // of a stretch
@@ -23,8 +24,7 @@ constexpr double kSmallest_m = 0.005;  // half a side of the smallest parts
 constexpr int kReliefSplits = 9;
 constexpr double kReachAhead = 1.25;  // ground and samples are prepared for boxes so much larger
 constexpr double kUnknownResidual = 1e9;
-constexpr double kNear_m =
-    1.5;  // wheels are about so far off: the map's error there is a first guess
+constexpr double kNear_m = 1.5;  // from the rover's origin: there the map's error is looked up
 
 double magnitude(Ball b) noexcept { return std::fabs(b.m) + b.r; }
 
@@ -906,9 +906,8 @@ SweepProver::Result SweepProver::try_box(const SweepBox* before, const double le
         if (needs[i] > kMaxHalf_m) return kNoBox;
         if (needs[i] > half[i]) half[i] = needs[i] + more * (needs[i] - half[i]) + 3e-4;
       }
-      // Give up where most of the box is beyond a limit.
       set_states(half, box);
-      const unsigned why = beyond_limits(*box, 0.7);
+      const unsigned why = beyond_limits(*box, kGrown);
       if (why != 0) {
         *reasons = why;
         return kBeyondLimit;

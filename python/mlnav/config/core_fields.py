@@ -123,7 +123,7 @@ class VerifiedConfig(Section):
     """Boxes tried at a pose before `not_certified`."""
     first_length_m: Annotated[float, Field(ge=0.01, le=2.0)] = 0.1
     """Of the stretches that a sweep is proven in; halved where there is no proof."""
-    shortest_m: Annotated[float, Field(ge=0.0001, le=0.1)] = 0.0012
+    shortest_m: Annotated[float, Field(ge=0.0001, le=0.1)] = 0.0006
     """No stretch is halved to less."""
     max_boxes: Annotated[int, Field(ge=1, le=100000)] = 96
     """Boxes tried along a sweep before `not_certified`."""

@@ -29,7 +29,7 @@ struct VerifiedConfig {
   double enclosed_m = 1e-3;
   int max_tries = 8;
   double first_length_m = 0.1;
-  double shortest_m = 0.0012;
+  double shortest_m = 0.0006;
   int max_boxes = 96;
   double joint_m = 0.005;
 };
