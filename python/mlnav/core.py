@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mlnav.terrain import Terrain
 
 __all__ = [
-    "WHEELS", "ArrayError", "CoreError", "HeightMap", "as_array", "as_float32", "as_float64",
-    "as_mask", "as_poses", "checker_of_part", "frozen_copy", "grid_of", "reason_names",
+    "WHEELS", "ArrayError", "CoreError", "HeightMap", "as_array", "as_float32",
+    "as_mask", "checker_of_part", "frozen_copy", "reason_names",
 ]  # fmt: skip
 
 F32 = NDArray[np.float32]
@@ -61,30 +61,11 @@ def as_float32(name: str, values: ArrayLike, ndim: int) -> F32:
         return np.ascontiguousarray(_real(name, values, ndim), dtype=np.float32)
 
 
-def as_float64(name: str, values: ArrayLike, ndim: int) -> F64:
-    """`values` as a C-contiguous native float64 array of `ndim` dimensions, as `as_float32`."""
-    return np.ascontiguousarray(_real(name, values, ndim), dtype=np.float64)
-
-
 def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of an array that cannot be written to."""
     copy = array.copy()
     copy.setflags(write=False)
     return copy
-
-
-def as_poses(name: str, poses: ArrayLike) -> F64:
-    """Poses x, y [m], heading [rad] as (n, 3) float64; a single pose of three numbers is one row.
-
-    Raises ArrayError: any other shape.
-    """
-    array = as_array(poses)
-    if array.shape == (3,):
-        array = array.reshape(1, 3)
-    rows = as_float64(name, array, 2)
-    if rows.shape[1] != 3:
-        raise ArrayError(f"{name} must be (n, 3): x, y, heading; got shape {rows.shape}")
-    return rows
 
 
 def as_mask(name: str, mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.uint8]:
@@ -204,16 +185,6 @@ class HeightMap:
         x, y = map(float, self.origin_m)
         error = None if self.height_error_m is None else np.asarray(self.height_error_m)
         return _core.Grid(self.z, float(self.resolution_m), x, y, error)
-
-
-def grid_of(z: ArrayLike, resolution_m: float, origin_m: tuple[float, float]) -> _core.Grid:
-    """The core's view of any array-like of heights [m].
-
-    Raises:
-        ArrayError: not a two-dimensional array of real numbers.
-        CoreError: the map is empty, all unknown, infinite, or its frame unusable.
-    """
-    return HeightMap(as_float32("z", z, 2), resolution_m, origin_m).grid
 
 
 def reason_names(reasons: int) -> list[str]:

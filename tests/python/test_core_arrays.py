@@ -8,10 +8,7 @@ from mlnav.core import (
     CoreError,
     HeightMap,
     as_float32,
-    as_float64,
     as_mask,
-    as_poses,
-    grid_of,
     reason_names,
 )
 
@@ -48,7 +45,7 @@ def test_every_layout_gives_the_same_map(layout: str) -> None:
     assert z.flags.c_contiguous
     assert z.dtype.isnative
     np.testing.assert_array_equal(z, HEIGHTS.astype(np.float32))
-    grid = grid_of(given, 0.5, (10.0, -3.0))
+    grid = HeightMap(given, 0.5, (10.0, -3.0)).grid
     # between (ix 2, iy 1) and its neighbours: an asymmetric place, so that no axis can be swapped
     xy = np.array([[10.0 + 2.5 * 0.5, -3.0 + 1.0 * 0.5], [10.0 + 8 * 0.5, -3.0 + 4 * 0.5]])
     np.testing.assert_array_equal(
@@ -94,7 +91,7 @@ def test_what_has_no_honest_conversion_is_refused(values, word: str) -> None:
 
 def test_too_large_for_float32_is_left_to_the_core() -> None:
     with pytest.raises(CoreError, match="height"):
-        grid_of([[1e300, 0.0]], 0.1, (0.0, 0.0))
+        assert HeightMap([[1e300, 0.0]], 0.1, (0.0, 0.0)).grid
 
 
 @pytest.mark.parametrize(
@@ -114,24 +111,18 @@ def test_too_large_for_float32_is_left_to_the_core() -> None:
 )
 def test_bad_maps_are_named_by_the_core(z, resolution_m, origin_m) -> None:
     with pytest.raises(CoreError):
-        grid_of(z, resolution_m, origin_m)
+        assert HeightMap(z, resolution_m, origin_m).grid
 
 
 def test_one_cell_is_a_map() -> None:
-    assert grid_of([[2.5]], 0.1, (0.0, 0.0)).heights(np.array([[0.0, 0.0]])).tolist() == [2.5]
+    assert HeightMap([[2.5]], 0.1, (0.0, 0.0)).grid.heights(np.array([[0.0, 0.0]])).tolist() == [
+        2.5
+    ]
 
 
 def test_grid_keeps_its_heights_alive() -> None:
     grid = HeightMap(np.full((4, 4), 7.0), 0.1, (0.0, 0.0)).grid
     np.testing.assert_array_equal(grid.z, np.full((4, 4), 7.0))
-
-
-def test_poses() -> None:
-    assert as_poses("poses", (1, 2, 3)).tolist() == [[1.0, 2.0, 3.0]]
-    assert as_poses("poses", np.zeros((4, 6))[:, ::2]).flags.c_contiguous
-    for bad in ([1.0, 2.0], np.zeros((3, 4)), np.zeros((2, 3, 3)), ["a", "b", "c"]):
-        with pytest.raises(ArrayError, match="poses"):
-            as_poses("poses", bad)
 
 
 def test_masked_rows_in_a_list_are_unknown() -> None:
@@ -146,11 +137,6 @@ def test_masked_entries_of_a_zone_are_forbidden(kind: str) -> None:
     heights = HeightMap(np.zeros((1, 3)), 0.1, (0.0, 0.0), hidden)
     assert heights.keep_out is not None
     assert heights.keep_out.tolist() == [[0, 1, 0]]
-
-
-def test_masked_poses_are_no_poses() -> None:
-    pose = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
-    assert np.isnan(as_poses("poses", pose)[0, 2])
 
 
 def test_masks() -> None:
@@ -168,7 +154,7 @@ def test_values_survive_any_view(ny: int, nx: int, data) -> None:
     base = np.arange(4 * ny * nx, dtype=np.float64).reshape(2 * ny, 2 * nx)
     rows = data.draw(st.sampled_from([slice(None, None, 2), slice(None, None, -2), slice(0, ny)]))
     view = data.draw(st.sampled_from([base[rows], base[rows].T, base[:, rows].T]))
-    np.testing.assert_array_equal(as_float64("a", view, 2), view)
+    np.testing.assert_array_equal(as_float32("a", view, 2), view)
 
 
 def test_reasons_have_names() -> None:

@@ -7,7 +7,6 @@ from mlnav.sim.loop import (
     SimError,
     at_rest,
     checked_point,
-    lost_run,
     make_world,
     one_cycle,
     start_pose,
@@ -22,6 +21,6 @@ from mlnav.sim.world import Execution, KinematicWorld, SettledStates, World, Wor
 __all__ = [
     "CycleRecord", "Execution", "KinematicWorld", "Localization", "RoverState", "Screen", "Sensor",
     "SettledStates", "SimError", "SimulatedNavigator", "TraverseResult", "TruthSensor", "World",
-    "WorldError", "at_rest", "checked_point", "default_endpoints", "drawn_endpoints", "lost_run",
+    "WorldError", "at_rest", "checked_point", "default_endpoints", "drawn_endpoints",
     "make_world", "one_cycle", "out_of_work", "reason_names", "screen", "start_pose", "traverse",
 ]  # fmt: skip

@@ -82,14 +82,6 @@ def traverse(
     return run.result(outcome)
 
 
-def lost_run(
-    terrain: Terrain, config: Config, start: Point, goal: Point, seed: int, outcome: str
-) -> TraverseResult:
-    """The result of a run whose records are lost; only its outcome is known."""
-    pose = start_pose(terrain, start, goal, None)
-    return _Run(terrain, config, seed, pose, goal).result(outcome)
-
-
 def one_cycle(
     terrain: Terrain,
     config: Config,
