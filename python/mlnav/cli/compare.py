@@ -251,7 +251,7 @@ def _report(
     for earlier in (out / "compare.png", out / "same_states.json", *out.glob("states/*.png")):
         earlier.unlink(missing_ok=True)
     try:
-        page = str(write_report(out, pictures=0)["report.html"])
+        page = str(write_report(out, pictures=int(pictures))["report.html"])
     except MissingLibraryError as fault:
         page = f"none, {fault}"
     analysis = analysis_of(store)
