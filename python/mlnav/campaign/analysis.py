@@ -316,7 +316,5 @@ def _failure(row: Row) -> Failure:
     columns = ("key", "terrain", "trial", "contender", "outcome", "error", "driven_m", "code")
     copied: dict[str, Any] = {c: row.get(c) for c in columns}
     return Failure(
-        **copied,
-        faults=tuple(row.get("faults") or ()),
-        cycles=int(row.get("cycles") or 0),
+        **copied, faults=tuple(row.get("faults") or ()), cycles=int(row.get("cycles") or 0)
     )

@@ -26,13 +26,7 @@ from mlnav.io import shipped_folder
 from mlnav.parts import PartError, anchored, require_parts
 from mlnav.risk.models import ModelError, require_model
 from mlnav.sim.cells import check_cell_sizes
-from mlnav.terrain import (
-    AS_DECLARED,
-    Reading,
-    TerrainError,
-    check_terrain,
-    class_name,
-)
+from mlnav.terrain import AS_DECLARED, Reading, TerrainError, check_terrain, class_name
 from mlnav.trials.dispersions import Dispersions, check_dispersions, dispersed
 from mlnav.trials.scenarios import TerrainSpec, is_geotiff, labels_of
 from mlnav.trials.seeds import Stream, generator

@@ -13,15 +13,7 @@ import pyarrow.compute as pc
 
 from mlnav.campaign.definition import CampaignError
 from mlnav.campaign.joining import joined
-from mlnav.campaign.store import (
-    PROVENANCE,
-    REPLAYS,
-    Store,
-    Writer,
-    create,
-    locked,
-    writing,
-)
+from mlnav.campaign.store import PROVENANCE, REPLAYS, Store, Writer, create, locked, writing
 from mlnav.io import write_json
 from mlnav.trials.provenance import provenance
 from mlnav.trials.records import MADE_WITH

@@ -14,15 +14,7 @@ from mlnav import parts
 from mlnav.campaign.definition import CampaignError, Definition, check_available
 from mlnav.campaign.joining import joined
 from mlnav.campaign.progress import BRIEF, Progress, enough, in_words
-from mlnav.campaign.store import (
-    DEFINITION,
-    Store,
-    Writer,
-    create,
-    locked,
-    read_definition,
-    writing,
-)
+from mlnav.campaign.store import DEFINITION, Store, Writer, create, locked, read_definition, writing
 from mlnav.compute import Ended, Limits, run_tasks
 from mlnav.config import ConfigError
 from mlnav.io import write_text
