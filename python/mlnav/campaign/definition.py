@@ -194,8 +194,7 @@ def load_definition(
         reading: how those of `terrains` that are GeoTIFFs are read.
         settings: single values to change, `path.to.key=value`.
 
-    Raises:
-        CampaignError: there is none, or it is not valid; the message has the key and what is wrong.
+    CampaignError: there is none, or it is not valid; the message has the key and what is wrong.
     """
     path = Path(spec)
     of_file = path.suffix.lower() in (".yaml", ".yml")

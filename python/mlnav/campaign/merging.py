@@ -27,16 +27,9 @@ def merge(
 ) -> Store:
     """Put campaigns together that differ in terrains, contenders or number of trials alone.
 
-    Of a trial that several hold the result recorded last is taken.
-
-    Args:
-        folders: of the campaigns; they stay as they are.
-        into: a folder for the whole.
-        keep_old: also where results were made with different code, models or terrain files.
-
-    Raises:
-        CampaignError: they do not go together, a part cannot be read, or `into` holds a campaign or
-            cannot be written.
+    Of a trial that several hold the result recorded last is taken. With `keep_old` results may be
+    of different code, models or terrain files. CampaignError: the campaigns do not go together, a
+    part cannot be read, or `into` holds a campaign or cannot be written.
     """
     stores = [Store(folder) for folder in folders]
     for store in stores:

@@ -73,8 +73,7 @@ def find(what: str, folder: str | os.PathLike[str] | None = None) -> Record:
             `TERRAIN,NUMBER,CONTENDER`.
         folder: of the campaign; that which a replay file lies in by default.
 
-    Raises:
-        CampaignError: there is no such trial, or the file is damaged.
+    CampaignError: there is no such trial, or the file is damaged.
     """
     if Path(what).suffix == ".json":
         trial = _read(Path(what))
