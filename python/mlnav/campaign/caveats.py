@@ -125,12 +125,10 @@ def _of_safety(analysis: Analysis) -> Iterator[Caveat]:
 
 
 def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Caveat]:
-    lost = Counter(r.row["outcome"] for r in runs if r.row["outcome"] in NO_RUN)
-    if lost:
+    if lost := Counter(r.row["outcome"] for r in runs if r.row["outcome"] in NO_RUN):
         text = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in lost.most_common())
         yield Caveat(f"{lost.total()} trials were lost ({text}); they count as failures.", True)
-    torn = sum(r.number("cycles") != len(r.evaluations) for r in runs)
-    if torn:
+    if torn := sum(r.number("cycles") != len(r.evaluations) for r in runs):
         yield Caveat(
             f"Cycles of {torn} trials are missing: medians, percentiles, floors and distributions"
             " are without them.",
@@ -161,8 +159,7 @@ def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Caveat]:
         if retried := f.number("retried"):
             yield Caveat(f"{name}: {retried:.0f} trials were begun more than once.")
     files = {(r.row["terrain"], r.row.get("terrain_file")) for r in runs}
-    changed = [g for g, n in Counter(ground for ground, _ in files).items() if n > 1]
-    if changed:
+    if changed := [g for g, n in Counter(ground for ground, _ in files).items() if n > 1]:
         yield Caveat(
             f"The files of these terrains changed between trials: {', '.join(changed)}.", True
         )
@@ -172,8 +169,7 @@ def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Caveat]:
 
 def _of_size(analysis: Analysis) -> Iterator[Caveat]:
     tests = [a for block in analysis.terrains for a in block.against.values()]
-    few = sum(a.both < FEW_PAIRS for a in tests)
-    if few:
+    if few := sum(a.both < FEW_PAIRS for a in tests):
         yield Caveat(
             f"{few} of {len(tests)} comparisons by terrain rest on fewer than {FEW_PAIRS} pairs"
             f" where both reach the goal, the least on {min(a.both for a in tests)}. Intervals of"
@@ -196,6 +192,5 @@ def _of_size(analysis: Analysis) -> Iterator[Caveat]:
         for name, f in analysis.overall.figures.items()
         if (interval := f.rate("success").interval) is not None
     }
-    text = ", ".join(f"{n} ±{half:.0f}" for n, half in rough.items() if half > 50.0 * WIDE)
-    if text:
+    if text := ", ".join(f"{n} ±{half:.0f}" for n, half in rough.items() if half > 50.0 * WIDE):
         yield Caveat(f"Success rates are rough, in percentage points: {text}.")

@@ -151,7 +151,7 @@ class Definition(Section):
         return {c.name: self.config_of(c) for c in self.contenders}
 
     def config_of(self, contender: Contender) -> Config:
-        """A contender's whole configuration, before dispersions; ConfigError: it is not valid."""
+        """Of a contender, whole, before dispersions. Raises ConfigError: it is not valid."""
         parts = contender.parts.items()
         whole = {k: v for k, v in parts if "." not in k}
         single = [f"{k}={yaml.safe_dump(v).strip()}" for k, v in parts if "." in k]
@@ -194,7 +194,7 @@ def load_definition(
         reading: how those of `terrains` that are GeoTIFFs are read.
         settings: single values to change, `path.to.key=value`.
 
-    CampaignError: there is none, or it is not valid; the message has the key and what is wrong.
+    Raises CampaignError: there is none, or it is not valid (with the key and what is wrong).
     """
     path = Path(spec)
     of_file = path.suffix.lower() in (".yaml", ".yml")
@@ -241,7 +241,7 @@ def _shipped(name: str) -> str:
 
 
 def parse_definition(text: str, source: str = "") -> Definition:
-    """A definition from YAML text; CampaignError: not YAML, or not valid."""
+    """A definition from YAML text. Raises CampaignError: not YAML, or not valid."""
     try:
         return checked_definition(parse_yaml(text, source), source)
     except ConfigError as fault:
@@ -249,7 +249,7 @@ def parse_definition(text: str, source: str = "") -> Definition:
 
 
 def checked_definition(data: dict[str, Any], source: str = "") -> Definition:
-    """A definition from the tree that YAML holds; CampaignError: it is not a valid one."""
+    """A definition from the tree that YAML holds. Raises CampaignError: it is not a valid one."""
     try:
         return Definition.model_validate(data)
     except ValidationError as fault:

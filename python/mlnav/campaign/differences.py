@@ -144,8 +144,7 @@ def _notes(c: Comparison, before: Store, after: Store) -> Iterator[Caveat]:
         ("contenders", before.definition.names, after.definition.names),
         ("terrains", before.definition.labels, after.definition.labels),
     ):
-        alone = sorted(set(left) ^ set(right))
-        if alone:
+        if alone := sorted(set(left) ^ set(right)):
             yield Caveat(f"Left out, since one campaign alone has them: {what} {', '.join(alone)}.")
     then, now = c.overall
     for name, change in c.changes.items():
@@ -165,8 +164,7 @@ def _notes(c: Comparison, before: Store, after: Store) -> Iterator[Caveat]:
                 f"{name}: all {change.pairs} pairs went the same way to the last evaluation."
             )
     tests = [x for _, b in c.terrains for x in b.against.values()]
-    few = sum(x.pairs is not None and x.both < FEW_PAIRS for x in tests)
-    if few:
+    if few := sum(x.pairs is not None and x.both < FEW_PAIRS for x in tests):
         yield Caveat(
             f"{few} of {len(tests)} comparisons by terrain rest on fewer than {FEW_PAIRS} pairs"
             " that reach the goal both times. Intervals of so few are too narrow; of fewer than"

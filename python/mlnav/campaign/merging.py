@@ -28,7 +28,7 @@ def merge(
     """Put campaigns together that differ in terrains, contenders or number of trials alone.
 
     Of a trial that several hold the result recorded last is taken. With `keep_old` results may be
-    of different code, models or terrain files. CampaignError: the campaigns do not go together, a
+    of different code, models or terrain files. Raises CampaignError: they do not go together, a
     part cannot be read, or `into` holds a campaign or cannot be written.
     """
     stores = [Store(folder) for folder in folders]

@@ -101,7 +101,7 @@ class Status:
 
 
 def status(folder: str | os.PathLike[str]) -> Status:
-    """How a campaign stands; others may be running it. CampaignError: as of `Store`."""
+    """How a campaign stands; others may be running it. Raises CampaignError: as of `Store`."""
     store = Store(folder)
     store.require_own()
     definition = store.definition

@@ -73,7 +73,7 @@ def find(what: str, folder: str | os.PathLike[str] | None = None) -> Record:
             `TERRAIN,NUMBER,CONTENDER`.
         folder: of the campaign; that which a replay file lies in by default.
 
-    CampaignError: there is no such trial, or the file is damaged.
+    Raises CampaignError: there is no such trial, or the file is damaged.
     """
     if Path(what).suffix == ".json":
         trial = _read(Path(what))
@@ -112,7 +112,7 @@ def _with_cycles(store: Store, trial: Trial, row: Row) -> Record:
 
 
 def replay(record: Record, observers: Iterable[Observer] = ()) -> Replay:
-    """Run a trial again, in this process; ModelError: its network cannot be used."""
+    """Run a trial again, in this process. Raises ModelError: its network cannot be used."""
     trial = record.trial
     scenario, result = None, None
     try:

@@ -92,7 +92,7 @@ def resume(
 
     `trials`: of each terrain and contender from now on; not fewer than there were to be.
     `keep_old`: count trials as done that other code, models or terrain files made.
-    CampaignError: there is no campaign, or results were made with something else.
+    Raises CampaignError: there is no campaign, or results were made with something else.
     """
     path = Path(folder)
     read_definition(path)
@@ -128,7 +128,7 @@ def rerun(
 
     `names`: keys of trials, their first digits, or `TERRAIN,NUMBER,CONTENDER`.
     `outcomes`: all trials that ended so, `crashed`.
-    CampaignError: there are no such trials.
+    Raises CampaignError: there are no such trials.
     """
     path = Path(folder)
     read_definition(path)

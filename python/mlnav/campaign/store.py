@@ -79,8 +79,8 @@ few parts come of long campaigns, and a runner that is killed loses little."""
 class Store:
     """A campaign as it was when this was made, with the newest row of each trial.
 
-    `provenance` tells what each run, resume or rerun was made with, in order. CampaignError: there
-    is no campaign, its definition is damaged, or it is of a newer mlnav.
+    `provenance` tells what each run, resume or rerun was made with, in order.
+    Raises CampaignError: there is none, its definition is damaged, or it is of a newer mlnav.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -125,7 +125,7 @@ class Store:
     def find(self, name: str) -> Row:
         """The row of a trial by its key or the first digits of it, or `TERRAIN,NUMBER,CONTENDER`.
 
-        CampaignError: there is none, or the digits fit several.
+        Raises CampaignError: there is none, or the digits fit several.
         """
         terrain, *rest = name.rsplit(",", 2)
         name = ",".join([canonical(terrain), *rest])
@@ -146,8 +146,7 @@ class Store:
         """Raise CampaignError where trials are not of the definition, which was changed since."""
         held = {(row["identity"], row["trial"]) for row in self.rows(("identity", "trial"))}
         own = {t.identity for t in self.definition.trials_of(sorted({n for _, n in held}))}
-        foreign = sum(identity not in own for identity, _ in held)
-        if foreign:
+        if foreign := sum(identity not in own for identity, _ in held):
             raise CampaignError(
                 f"{self.folder} holds {foreign} trials that are not of its {DEFINITION}, which was"
                 " changed since"
@@ -225,7 +224,7 @@ load = Store
 
 
 def read_definition(folder: Path) -> Definition:
-    """The definition of a campaign; CampaignError: there is none, or it is damaged."""
+    """The definition of a campaign. Raises CampaignError: there is none, or it is damaged."""
     path = folder / DEFINITION
     try:
         text = path.read_text(encoding="utf-8")
@@ -237,7 +236,7 @@ def read_definition(folder: Path) -> Definition:
 
 
 def read_provenance(folder: Path) -> list[dict[str, Any]]:
-    """What each run, resume or rerun was made with; CampaignError: the file is damaged."""
+    """What each run, resume or rerun was made with. Raises CampaignError: the file is damaged."""
     path = folder / PROVENANCE
     try:
         found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
@@ -267,7 +266,7 @@ def part_numbers(folder: Path, kind: str) -> list[int]:
 def locked(folder: Path) -> Iterator[None]:
     """Keep other writers out of a folder; ends with this process, however that ends.
 
-    CampaignError: somebody else writes there, or nobody can.
+    Raises CampaignError: somebody else writes there, or nobody can.
     """
     with contextlib.ExitStack() as stack:
         with writing(folder):
@@ -319,7 +318,7 @@ def writing(folder: Path, lost: str = "") -> Iterator[None]:
 
 
 def create(folder: Path, definition: Definition) -> None:
-    """Begin a campaign in a folder whose lock is held; CampaignError: it holds one already."""
+    """Begin a campaign in a folder that is locked. Raises CampaignError: it holds one already."""
     for name in _CONTENT:
         if (folder / name).exists():
             raise CampaignError(
@@ -345,8 +344,8 @@ def remove(folder: Path) -> None:
 class Writer:
     """Adds records to a campaign; its lock must be held.
 
-    Leaving it as a context writes what waits, also when it is left by Ctrl-C. CampaignError: the
-    folder cannot be written; what waited is lost.
+    Leaving it as a context writes what waits, also when it is left by Ctrl-C.
+    Raises CampaignError: the folder cannot be written; what waited is lost.
     """
 
     def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
