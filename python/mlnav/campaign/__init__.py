@@ -21,19 +21,9 @@ if TYPE_CHECKING:
     from mlnav.campaign.store import Store, load
 
 __all__ = [
-    "CampaignError",
-    "Definition",
-    "Progress",
-    "Status",
-    "Store",
-    "load",
-    "load_definition",
-    "merge",
-    "rerun",
-    "resume",
-    "run",
-    "status",
-]
+    "CampaignError", "Definition", "Progress", "Status", "Store", "load", "load_definition",
+    "merge", "rerun", "resume", "run", "status",
+]  # fmt: skip
 
 _HOMES = {
     "definition": ("CampaignError", "Definition", "load_definition"),

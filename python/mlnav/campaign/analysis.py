@@ -12,14 +12,13 @@ import pyarrow as pa
 
 from mlnav.campaign.caveats import Caveat, caveats
 from mlnav.campaign.definition import Definition
+from mlnav.campaign.progress import without_map
 from mlnav.config import Config
-from mlnav.sim.records import out_of_work
 from mlnav.stats import F64, Rate, ecdf, holm
 from mlnav.trials.flight_time import FlightModel, Instructions, assumptions
 from mlnav.trials.metrics import (
     METRICS,
     Figures,
-    Kind,
     Versus,
     compared,
     compared_unpaired,
@@ -39,45 +38,27 @@ VERSUS = tuple(m for m in METRICS if m.versus)
 
 @dataclass(frozen=True)
 class Against:
-    """A contender compared with the first one, or a campaign with an earlier one.
+    """A contender compared with the first one, or a campaign with an earlier one."""
 
-    Attributes:
-        pairs: trials that both have; None where there are none in common, and different samples of
-            trials are compared.
-        both: of the pairs, those where both reach the goal.
-        same: of the pairs, those that went the same way to the last evaluation.
-        metrics: comparisons by metric.
-    """
-
-    pairs: int | None
-    both: int
-    same: int
+    pairs: int | None  # trials that both have; None: none, so different samples are compared
+    both: int  # of the pairs, those where both reach the goal
+    same: int  # of the pairs, those that went the same way to the last evaluation
     metrics: Mapping[str, Versus]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A terrain, or all of them (`label` is then None).
-
-    Attributes:
-        label: of the terrain.
-        slope_deg, cfa: of a terrain class.
-        figures: by contender.
-        evaluations_ecdf: by contender, steps of the distribution of evaluations: values, and the
-            share of cycles with at most so many.
-        stage_ms: by contender, wall time a cycle by stage [ms].
-        flight_s: by contender, time of a cycle modelled from counted instructions, by computer [s].
-        against: by contender, all but the first.
-    """
+    """A terrain, or all of them (`label` is then None); mappings are by contender."""
 
     label: str | None
-    slope_deg: float | None
+    slope_deg: float | None  # of a terrain class
     cfa: float | None
     figures: Mapping[str, Figures]
     evaluations_ecdf: Mapping[str, tuple[Sequence[float], Sequence[float]]]
-    stage_ms: Mapping[str, Mapping[str, float | None]]
-    flight_s: Mapping[str, Mapping[str, float | None]]
-    against: Mapping[str, Against]
+    """Steps of the distribution: evaluations, and share of cycles with at most so many."""
+    stage_ms: Mapping[str, Mapping[str, float | None]]  # wall time a cycle, by stage
+    flight_s: Mapping[str, Mapping[str, float | None]]  # of a cycle, from instructions, by computer
+    against: Mapping[str, Against]  # all but the first
 
 
 @dataclass(frozen=True)
@@ -90,20 +71,13 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Predicted risk held against ACE.
-
-    Attributes:
-        bins: of predicted risk.
-        poses: in all.
-        predicted, refused: mean risk, and share of the poses that ACE refused.
-        ece: expected calibration error: distance of the two by bin, weighted by poses.
-    """
+    """Predicted risk held against ACE."""
 
     bins: Sequence[ReliabilityBin]
-    poses: int
-    predicted: float | None
-    refused: float | None
-    ece: float | None
+    poses: int  # in all
+    predicted: float | None  # mean risk
+    refused: float | None  # share of the poses that ACE refused
+    ece: float | None  # expected calibration error: distance of the two by bin, weighted by poses
 
 
 @dataclass(frozen=True)
@@ -128,58 +102,34 @@ PARTS = ("planner", "checker", "limits", "heuristic", "world", "sensor", "locali
 
 @dataclass(frozen=True)
 class Entrant:
-    """What a contender is made of.
-
-    Attributes:
-        name: of the contender.
-        parts: names by part (`PARTS`).
-        overthink_evaluations: the mark of its configuration.
-        models: digests of the networks that its trials ran.
-        events: what did not go as configured, in words.
-        out_of_work: what to say where its heuristic had no map; None: nothing.
-        flight_note: why there is no flight time from instructions; None where there is.
-    """
+    """What a contender is made of."""
 
     name: str
-    parts: Mapping[str, str]
-    overthink_evaluations: int
-    models: Sequence[str]
-    events: Sequence[str]
-    out_of_work: str | None
-    flight_note: str | None
+    parts: Mapping[str, str]  # names by part (`PARTS`)
+    overthink_evaluations: int  # the mark of its configuration
+    models: Sequence[str]  # digests of the networks that its trials ran
+    events: Sequence[str]  # what did not go as configured, in words
+    out_of_work: str | None  # what to say where its heuristic had no map
+    flight_note: str | None  # why there is no flight time from instructions
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A campaign in numbers.
-
-    Attributes:
-        name, description, seed: of the definition.
-        planned: trials of it, at most.
-        trials: trials that figures rest on.
-        entrants: the contenders; others are measured against the first.
-        terrains: in the definition's order.
-        overall: all terrains together.
-        reliability: by contender, of those that predict risk.
-        failures: by terrain, trial and contender.
-        notes: caveats: unsafe runs, then grave ones, then others.
-        assumptions: of the modelled flight times.
-        codes: trials by digest of the code that ran them.
-    """
+    """A campaign in numbers."""
 
     name: str
     description: str
     seed: int
-    planned: int
-    trials: int
-    entrants: Sequence[Entrant]
-    terrains: Sequence[Block]
-    overall: Block
-    reliability: Mapping[str, Reliability]
-    failures: Sequence[Failure]
-    notes: Sequence[Caveat]
-    assumptions: Sequence[str]
-    codes: Mapping[str, int]
+    planned: int  # trials of the definition, at most
+    trials: int  # that figures rest on
+    entrants: Sequence[Entrant]  # the contenders; others are measured against the first
+    terrains: Sequence[Block]  # in the definition's order
+    overall: Block  # all terrains together
+    reliability: Mapping[str, Reliability]  # by contender, of those that predict risk
+    failures: Sequence[Failure]  # by terrain, trial and contender
+    notes: Sequence[Caveat]  # unsafe runs, then grave ones, then others
+    assumptions: Sequence[str]  # of the modelled flight times
+    codes: Mapping[str, int]  # trials by digest of the code that ran them
 
     @property
     def first(self) -> str:
@@ -211,9 +161,9 @@ def analyse(
     """A campaign in numbers, from its two tables; the order of their rows does not matter.
 
     Args:
-        trials: a row a trial.
+        trials: a row a trial; those of terrains or contenders that are not defined are left out.
         cycles: a row a cycle.
-        definition: of the campaign; trials of other terrains or contenders are left out.
+        definition: of the campaign.
         damaged: parts of the store that could not be read, for the caveats.
         instructions: counts for the second model of flight time.
     """
@@ -221,9 +171,8 @@ def analyse(
     runs, foreign, repeated = chosen(runs_of(trials, cycles), labels, names)
     flights = {n: FlightModel(configs[n], instructions) for n in names}
     grouped = by_slot(runs)
-    blocks = [block(label, [label], grouped, flights) for label in labels]
-    overall = with_holm([block(None, labels, grouped, flights)])[0]
-    mine = {n: [r for r in runs if r.row["contender"] == n] for n in names}
+    blocks = [block(label, gathered(grouped, [label], names), flights) for label in labels]
+    mine = gathered(grouped, labels, names)
     analysis = Analysis(
         name=definition.name,
         description=definition.description,
@@ -232,19 +181,19 @@ def analyse(
         trials=len(runs),
         entrants=[_entrant(n, configs[n], mine[n], flights[n]) for n in names],
         terrains=with_holm(blocks),
-        overall=overall,
-        reliability={n: r for n in names if (r := _reliability(mine[n])).poses},
+        overall=with_holm([block(None, mine, flights)])[0],
+        reliability={n: r for n in names if (r := _reliability(mine[n].all)).poses},
         failures=[_failure(r.row) for r in runs if not r.success],
         notes=(),
         assumptions=assumptions(instructions),
         codes=dict(Counter(r.row["code"] for r in runs).most_common()),
     )
     notes = caveats(analysis, definition, runs, foreign, repeated, damaged)
-    return replace(analysis, notes=notes)
+    ranked = sorted(notes, key=lambda note: (not note.unsafe, not note.grave))
+    return replace(analysis, notes=ranked)
 
 
 Slots = Mapping[tuple[str, str], Sequence[Run]]
-"""Runs by terrain and contender."""
 
 
 def by_slot(runs: Sequence[Run]) -> Slots:
@@ -255,12 +204,14 @@ def by_slot(runs: Sequence[Run]) -> Slots:
     return found
 
 
-def block(
-    label: str | None, labels: Sequence[str], slots: Slots, flights: Mapping[str, FlightModel]
-) -> Block:
-    """Of some terrains together, for contenders with their flight models; without `p_holm`."""
-    mine = {n: Runs([r for at in labels for r in slots.get((at, n), ())]) for n in flights}
-    first, *others = mine
+def gathered(slots: Slots, labels: Sequence[str], names: Sequence[str]) -> dict[str, Runs]:
+    """Runs of some terrains together, by contender."""
+    return {n: Runs([r for at in labels for r in slots.get((at, n), ())]) for n in names}
+
+
+def block(label: str | None, mine: Mapping[str, Runs], flights: Mapping[str, FlightModel]) -> Block:
+    """Of runs by contender, the first of which the others are held against; without `p_holm`."""
+    names = list(mine)
     rows = [r.row for runs in mine.values() for r in runs.all] if label else []
     return Block(
         label=label,
@@ -270,7 +221,7 @@ def block(
         evaluations_ecdf={n: ecdf(runs.evaluations) for n, runs in mine.items()},
         stage_ms={n: _stage_ms(runs) for n, runs in mine.items()},
         flight_s={n: flight_seconds(runs, flights[n])[0] for n, runs in mine.items()},
-        against={n: against(mine[first], mine[n]) for n in others},
+        against={n: against(mine[names[0]], mine[n]) for n in names[1:]},
     )
 
 
@@ -283,13 +234,10 @@ _SAME_RUN = ("outcome", "cycles", "ace_evaluations", "driven_m")
 
 
 def against(first: Runs, this: Runs, same_trial: Any = None) -> Against:
-    """Compare runs with those of the first contender, or of an earlier campaign.
+    """Compare `this` with runs of the first contender, or of an earlier campaign.
 
-    Args:
-        first: the others.
-        this: these.
-        same_trial: says whether two runs of the same terrain and number are a pair; where it is
-            given and none are, different samples are compared.
+    `same_trial` says whether two runs of the same terrain and number are a pair; where it is given
+    and none are, different samples are compared.
     """
     others = {r.slot: r for r in first.all}
     pairs = [(others[r.slot], r) for r in this.all if r.slot in others]
@@ -308,30 +256,19 @@ def against(first: Runs, this: Runs, same_trial: Any = None) -> Against:
 
 def with_holm(blocks: Sequence[Block]) -> list[Block]:
     """The blocks, the p values of each metric adjusted for all tests of it in them."""
-    adjusted: dict[tuple[int, str, str], float] = {}
+    changed = [{n: dict(a.metrics) for n, a in b.against.items()} for b in blocks]
     for m in VERSUS:
-        if m.kind is not Kind.RATE:
-            continue
         tests = [
-            ((i, n, m.name), p)
-            for i, b in enumerate(blocks)
-            for n, a in b.against.items()
-            if (p := a.metrics[m.name].p) is not None
+            (metrics, p)
+            for by_name in changed
+            for metrics in by_name.values()
+            if (p := metrics[m.name].p) is not None
         ]
-        values = holm([p for _, p in tests])
-        adjusted |= dict(zip((place for place, _ in tests), values, strict=True))
-
-    def with_p(i: int, name: str, a: Against) -> Against:
-        return replace(
-            a,
-            metrics={
-                k: replace(v, p_holm=adjusted.get((i, name, k))) for k, v in a.metrics.items()
-            },
-        )
-
+        for (metrics, _), p_holm in zip(tests, holm([p for _, p in tests]), strict=True):
+            metrics[m.name] = replace(metrics[m.name], p_holm=p_holm)
     return [
-        replace(b, against={n: with_p(i, n, a) for n, a in b.against.items()})
-        for i, b in enumerate(blocks)
+        replace(b, against={n: replace(a, metrics=by_name[n]) for n, a in b.against.items()})
+        for b, by_name in zip(blocks, changed, strict=True)
     ]
 
 
@@ -346,42 +283,38 @@ def _reliability(runs: Sequence[Run]) -> Reliability:
     poses, risk, refused = map(
         summed, ("reliability_poses", "reliability_risk_sum", "reliability_refused")
     )
-    total = poses.sum()
+
+    def a_pose(total: float) -> float | None:
+        return float(total / poses.sum()) if poses.any() else None
+
     return Reliability(
         bins=[
             ReliabilityBin(float(s / n) if n else None, Rate(int(k), int(n)))
             for n, s, k in zip(poses, risk, refused, strict=True)
         ],
-        poses=int(total),
-        predicted=float(risk.sum() / total) if total else None,
-        refused=float(refused.sum() / total) if total else None,
-        ece=float(np.abs(risk - refused).sum() / total) if total else None,
+        poses=int(poses.sum()),
+        predicted=a_pose(risk.sum()),
+        refused=a_pose(refused.sum()),
+        ece=a_pose(np.abs(risk - refused).sum()),
     )
 
 
-def _entrant(name: str, config: Config, runs: Sequence[Run], flight: FlightModel) -> Entrant:
-    mine = Runs(runs)
+def _entrant(name: str, config: Config, mine: Runs, flight: FlightModel) -> Entrant:
+    rows = [r.row for r in mine.all]
     return Entrant(
         name,
         parts={part: getattr(config, part).name for part in PARTS},
         overthink_evaluations=config.planner.overthink_evaluations,
-        models=sorted({m for r in runs if (m := r.row.get("model")) is not None}),
-        events=sorted({e for r in runs for e in r.row.get("distinct_events") or ()}),
-        out_of_work=out_of_work(int(mine.total("risk_asked")), int(mine.total("risk_missing"))),
+        models=sorted({m for row in rows if (m := row.get("model")) is not None}),
+        events=sorted({e for row in rows for e in row.get("distinct_events") or ()}),
+        out_of_work=without_map(mine),
         flight_note=flight_seconds(mine, flight)[1],
     )
 
 
 def _failure(row: Row) -> Failure:
+    columns = ("key", "terrain", "trial", "contender", "outcome", "error", "driven_m", "code")
+    copied: dict[str, Any] = {c: row.get(c) for c in columns}
     return Failure(
-        key=row["key"],
-        terrain=row["terrain"],
-        trial=row["trial"],
-        contender=row["contender"],
-        outcome=row["outcome"],
-        faults=tuple(row.get("faults") or ()),
-        error=row.get("error"),
-        cycles=int(row.get("cycles") or 0),
-        driven_m=row.get("driven_m"),
-        code=row["code"],
+        **copied, faults=tuple(row.get("faults") or ()), cycles=int(row.get("cycles") or 0)
     )

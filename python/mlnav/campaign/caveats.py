@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlnav.campaign.definition import Definition
 from mlnav.campaign.progress import enough
-from mlnav.config import Config
 from mlnav.stats import FEWEST_PAIRS, PerExposure
 from mlnav.trials.records import NO_RUN
 from mlnav.trials.runs import Run, Runs
@@ -23,20 +22,23 @@ FEW_PAIRS = 20
 WIDE = 0.2
 """Width of a success rate's interval beyond which it is called rough."""
 
+_UNLIKE = {
+    "checker": "an ACE evaluation of one is not an evaluation of another",
+    "limits": "what is safe for one is not safe for another",
+    "rover": "they are different rovers",
+    "world": "they did not drive in the same world",
+    "sensor": "they did not see the same",
+}
+"""Parts that contenders should share, and why."""
+
 
 @dataclass(frozen=True)
 class Caveat:
-    """A weak point of a campaign.
-
-    Attributes:
-        text: in words.
-        grave: it puts figures in doubt.
-        unsafe: it tells of unsafe runs.
-    """
+    """A weak point of a campaign."""
 
     text: str
-    grave: bool = False
-    unsafe: bool = False
+    grave: bool = False  # it puts figures in doubt
+    unsafe: bool = False  # it tells of unsafe runs
 
 
 def caveats(
@@ -46,8 +48,8 @@ def caveats(
     foreign: int,
     repeated: int,
     damaged: Sequence[object],
-) -> list[Caveat]:
-    """Caveats of a campaign: unsafe runs, then grave ones, then others.
+) -> Iterator[Caveat]:
+    """Caveats of a campaign, in no order.
 
     Args:
         analysis: its figures.
@@ -57,24 +59,6 @@ def caveats(
         repeated: trials that were run more than once, under different keys.
         damaged: parts of the store that could not be read.
     """
-    notes = list(_of_store(analysis, definition, runs, foreign, repeated, damaged))
-    if runs:
-        configs = {c.name: definition.config_of(c) for c in definition.contenders}
-        notes += _of_safety(analysis)
-        notes += _of_runs(analysis, runs)
-        notes += _of_fairness(configs)
-        notes += _of_size(analysis)
-    return sorted(notes, key=lambda note: (not note.unsafe, not note.grave))
-
-
-def _of_store(
-    analysis: Analysis,
-    definition: Definition,
-    runs: Sequence[Run],
-    foreign: int,
-    repeated: int,
-    damaged: Sequence[object],
-) -> Iterator[Caveat]:
     if damaged:
         parts = ", ".join(str(d) for d in damaged)
         yield Caveat(f"Parts of the store cannot be read, their trials are missing: {parts}.", True)
@@ -108,13 +92,19 @@ def _of_store(
             " between them is mixed into every figure.",
             True,
         )
+    yield from _of_safety(analysis)
+    yield from _of_runs(analysis, runs)
+    configs = definition.configs.values()
+    for part, why in _UNLIKE.items():
+        if len({getattr(c, part).model_dump_json() for c in configs}) > 1:
+            yield Caveat(f"Contenders differ in their {part}: {why}.")
+    yield from _of_size(analysis)
 
 
 def _stopped(definition: Definition, runs: Sequence[Run]) -> bool:
     """Whether there are trials enough for the definition's rule to stop at."""
     slots = Counter((r.row["terrain"], r.row["contender"]) for r in runs)
-    everyone = len(definition.labels) * len(definition.contenders)
-    least = min(slots.values()) if len(slots) == everyone else 0
+    least = min(slots[label, name] for label in definition.labels for name in definition.names)
     return enough(definition, least, [r.row for r in runs])
 
 
@@ -135,12 +125,10 @@ def _of_safety(analysis: Analysis) -> Iterator[Caveat]:
 
 
 def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Caveat]:
-    lost = Counter(r.row["outcome"] for r in runs if r.row["outcome"] in NO_RUN)
-    if lost:
+    if lost := Counter(r.row["outcome"] for r in runs if r.row["outcome"] in NO_RUN):
         text = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in lost.most_common())
         yield Caveat(f"{lost.total()} trials were lost ({text}); they count as failures.", True)
-    torn = sum(r.number("cycles") != len(r.evaluations) for r in runs)
-    if torn:
+    if torn := sum(r.number("cycles") != len(r.evaluations) for r in runs):
         yield Caveat(
             f"Cycles of {torn} trials are missing: medians, percentiles, floors and distributions"
             " are without them.",
@@ -171,8 +159,7 @@ def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Caveat]:
         if retried := f.number("retried"):
             yield Caveat(f"{name}: {retried:.0f} trials were begun more than once.")
     files = {(r.row["terrain"], r.row.get("terrain_file")) for r in runs}
-    changed = [g for g, n in Counter(ground for ground, _ in files).items() if n > 1]
-    if changed:
+    if changed := [g for g, n in Counter(ground for ground, _ in files).items() if n > 1]:
         yield Caveat(
             f"The files of these terrains changed between trials: {', '.join(changed)}.", True
         )
@@ -180,25 +167,9 @@ def _of_runs(analysis: Analysis, runs: Sequence[Run]) -> Iterator[Caveat]:
         yield Caveat("No trial reached its goal: there are no pairs to compare efforts on.", True)
 
 
-_UNLIKE = {
-    "checker": "an ACE evaluation of one is not an evaluation of another",
-    "limits": "what is safe for one is not safe for another",
-    "rover": "they are different rovers",
-    "world": "they did not drive in the same world",
-    "sensor": "they did not see the same",
-}
-
-
-def _of_fairness(configs: Mapping[str, Config]) -> Iterator[Caveat]:
-    for part, why in _UNLIKE.items():
-        if len({getattr(c, part).model_dump_json() for c in configs.values()}) > 1:
-            yield Caveat(f"Contenders differ in their {part}: {why}.")
-
-
 def _of_size(analysis: Analysis) -> Iterator[Caveat]:
     tests = [a for block in analysis.terrains for a in block.against.values()]
-    few = sum(a.both < FEW_PAIRS for a in tests)
-    if few:
+    if few := sum(a.both < FEW_PAIRS for a in tests):
         yield Caveat(
             f"{few} of {len(tests)} comparisons by terrain rest on fewer than {FEW_PAIRS} pairs"
             f" where both reach the goal, the least on {min(a.both for a in tests)}. Intervals of"
@@ -221,6 +192,5 @@ def _of_size(analysis: Analysis) -> Iterator[Caveat]:
         for name, f in analysis.overall.figures.items()
         if (interval := f.rate("success").interval) is not None
     }
-    text = ", ".join(f"{n} ±{half:.0f}" for n, half in rough.items() if half > 50.0 * WIDE)
-    if text:
+    if text := ", ".join(f"{n} ±{half:.0f}" for n, half in rough.items() if half > 50.0 * WIDE):
         yield Caveat(f"Success rates are rough, in percentage points: {text}.")

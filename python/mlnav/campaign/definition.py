@@ -26,13 +26,7 @@ from mlnav.io import shipped_folder
 from mlnav.parts import PartError, anchored, require_parts
 from mlnav.risk.models import ModelError, require_model
 from mlnav.sim.cells import check_cell_sizes
-from mlnav.terrain import (
-    AS_DECLARED,
-    Reading,
-    TerrainError,
-    check_terrain,
-    class_name,
-)
+from mlnav.terrain import AS_DECLARED, Reading, TerrainError, check_terrain, class_name
 from mlnav.trials.dispersions import Dispersions, check_dispersions, dispersed
 from mlnav.trials.scenarios import TerrainSpec, is_geotiff, labels_of
 from mlnav.trials.seeds import Stream, generator
@@ -73,8 +67,7 @@ class Contender(Section):
         if isinstance(data, Mapping) and "name" not in data:
             raise PydanticCustomError("name", "needs a name next to its parts")
         if isinstance(data, Mapping) and "parts" not in data:
-            parts = {k: v for k, v in data.items() if k != "name"}
-            return {"name": data["name"], "parts": parts}
+            return {"name": data["name"], "parts": {k: data[k] for k in data if k != "name"}}
         return data
 
     @field_validator("name")
@@ -125,12 +118,8 @@ class Definition(Section):
     def _consistent(self) -> Self:
         if not self.all_terrains:
             raise ValueError("no terrains: give `terrains`, `grid`, or --terrain")
-        for what, names in (
-            ("contender", [c.name for c in self.contenders]),
-            ("terrain", self.labels),
-        ):
-            twice = sorted({n for n in names if names.count(n) > 1})
-            if twice:
+        for what, names in (("contender", self.names), ("terrain", self.labels)):
+            if twice := sorted({n for n in names if names.count(n) > 1}):
                 raise ValueError(f"{what} given twice: {', '.join(twice)}")
         for contender in self.contenders:
             check_dispersions(self.config_of(contender), self.dispersions)
@@ -162,11 +151,7 @@ class Definition(Section):
         return {c.name: self.config_of(c) for c in self.contenders}
 
     def config_of(self, contender: Contender) -> Config:
-        """A contender's whole configuration, before dispersions.
-
-        Raises:
-            ConfigError: it is not a valid one.
-        """
+        """Of a contender, whole, before dispersions. Raises ConfigError: it is not valid."""
         parts = contender.parts.items()
         whole = {k: v for k, v in parts if "." not in k}
         single = [f"{k}={yaml.safe_dump(v).strip()}" for k, v in parts if "." in k]
@@ -209,12 +194,16 @@ def load_definition(
         reading: how those of `terrains` that are GeoTIFFs are read.
         settings: single values to change, `path.to.key=value`.
 
-    Raises:
-        CampaignError: there is none, or it is not valid; the message has the key and what is wrong.
+    Raises CampaignError: there is none, or it is not valid (with the key and what is wrong).
     """
-    text, source = _read(os.fspath(spec))
+    path = Path(spec)
+    of_file = path.suffix.lower() in (".yaml", ".yml")
+    text, source = (
+        (_text(path), str(spec)) if of_file else (_shipped(str(spec)), f"campaign {spec}")
+    )
     try:
-        data = anchored(parse_yaml(text, source), _folder(os.fspath(spec)))
+        # Files of parts are looked for beside a definition's file, before the working directory.
+        data = anchored(parse_yaml(text, source), path.parent if of_file else Path())
         if reading != AS_DECLARED and not any(map(is_geotiff, terrains)):
             raise CampaignError(
                 "band, nodata and vertical unit are of GeoTIFFs, and --terrain names none; in a"
@@ -235,32 +224,24 @@ def terrain_data(terrain: str, reading: Reading, **more: Any) -> dict[str, Any] 
     return {"terrain": terrain, **reading.as_dict(), **more} if is_geotiff(terrain) else terrain
 
 
-def _folder(spec: str) -> Path:
-    """The folder that files of parts are relative to, before the working directory."""
-    return Path(spec).parent if Path(spec).suffix.lower() in (".yaml", ".yml") else Path()
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise CampaignError(f"{path}: cannot be read: {fault}") from fault
 
 
-def _read(spec: str) -> tuple[str, str]:
-    """Text of a definition, and what to call it."""
-    if Path(spec).suffix.lower() in (".yaml", ".yml"):
-        try:
-            return Path(spec).read_text(encoding="utf-8"), spec
-        except (OSError, UnicodeDecodeError) as fault:
-            raise CampaignError(f"{spec}: cannot be read: {fault}") from fault
+def _shipped(name: str) -> str:
     folder = shipped_folder("sim") / "campaigns"
     files = folder.iterdir() if folder.is_dir() else ()
     names = sorted(f.name.removesuffix(".yaml") for f in files)
-    if spec not in names:
-        raise CampaignError(f"no campaign {spec!r}: give a YAML file, or one of {', '.join(names)}")
-    return (folder / f"{spec}.yaml").read_text(encoding="utf-8"), f"campaign {spec}"
+    if name not in names:
+        raise CampaignError(f"no campaign {name!r}: give a YAML file, or one of {', '.join(names)}")
+    return (folder / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def parse_definition(text: str, source: str = "") -> Definition:
-    """A definition from YAML text.
-
-    Raises:
-        CampaignError: not YAML, or not valid.
-    """
+    """A definition from YAML text. Raises CampaignError: not YAML, or not valid."""
     try:
         return checked_definition(parse_yaml(text, source), source)
     except ConfigError as fault:
@@ -268,11 +249,7 @@ def parse_definition(text: str, source: str = "") -> Definition:
 
 
 def checked_definition(data: dict[str, Any], source: str = "") -> Definition:
-    """A definition from the tree that YAML holds.
-
-    Raises:
-        CampaignError: it is not a valid one.
-    """
+    """A definition from the tree that YAML holds. Raises CampaignError: it is not a valid one."""
     try:
         return Definition.model_validate(data)
     except ValidationError as fault:
@@ -280,23 +257,19 @@ def checked_definition(data: dict[str, Any], source: str = "") -> Definition:
 
 
 def check_available(definition: Definition) -> None:
-    """Check all that trials will need before anything runs.
+    """Raise CampaignError where anything that trials will need is missing or damaged.
 
-    Terrains are looked for, and their cells must be fine enough to drive on; checksums of models
-    are compared.
-
-    Raises:
-        CampaignError: something is missing or damaged.
+    Terrains must be there, with cells fine enough to drive on; checksums of models are compared.
     """
-    configs = [definition.base, *definition.configs.values()]
+    configs = definition.configs
     for spec in definition.all_terrains:
         try:
             edge_m = check_terrain(spec.terrain, spec.reading)
-            for config in configs:
+            for config in (definition.base, *configs.values()):
                 check_cell_sizes(f"terrain {spec.terrain!r}", edge_m, config)
         except (TerrainError, PartError) as fault:
             raise CampaignError(f"terrains: {fault}") from fault
-    for name, config in definition.configs.items():
+    for name, config in configs.items():
         try:
             require_parts(config)
             require_model(config)

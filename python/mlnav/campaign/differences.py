@@ -16,6 +16,7 @@ from mlnav.campaign.analysis import (
     analyse,
     block,
     by_slot,
+    gathered,
     with_holm,
 )
 from mlnav.campaign.caveats import FEW_PAIRS, Caveat
@@ -23,7 +24,7 @@ from mlnav.campaign.store import Store
 from mlnav.stats import FEWEST_PAIRS
 from mlnav.trials.flight_time import FlightModel, load_instructions
 from mlnav.trials.metrics import plain
-from mlnav.trials.runs import Run, Runs, chosen, runs_of
+from mlnav.trials.runs import Run, chosen, runs_of
 
 _SAME_TRIAL = (
     "terrain_seed", "run_seed", "drawn_json", "terrain_sha256", "start_x_m", "start_y_m",
@@ -34,24 +35,17 @@ _SAME_TRIAL = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two campaigns side by side.
-
-    Attributes:
-        before, after: each in numbers.
-        contenders: that both have.
-        terrains: that both have: figures before and after, and changes in `against` of the latter.
-        overall: likewise, of all these.
-        settings: by contender, what its configuration differs in: (key, before, after).
-        notes: what to keep in mind.
-    """
+    """Two campaigns side by side."""
 
     before: Analysis
     after: Analysis
-    contenders: Sequence[str]
+    contenders: Sequence[str]  # that both have
     terrains: Sequence[tuple[Block, Block]]
-    overall: tuple[Block, Block]
+    """Those that both have: before, and after with changes from before in `against`."""
+    overall: tuple[Block, Block]  # likewise, of all these
     settings: Mapping[str, Sequence[tuple[str, str, str]]]
-    notes: Sequence[Caveat]
+    """By contender, what its configuration differs in: key, before, after."""
+    notes: Sequence[Caveat]  # what to keep in mind
 
     @property
     def blocks(self) -> list[tuple[Block, Block]]:
@@ -73,20 +67,20 @@ class Comparison:
 
 def compare(before: Store, after: Store) -> Comparison:
     """What changed from one campaign to another, for the contenders and terrains that both have."""
-    (first, runs_before), (second, runs_after) = _read(before), _read(after)
+    (first, second), slots = zip(*map(_read, (before, after)), strict=True)
     theirs = {e.name for e in second.entrants}
     names = [e.name for e in first.entrants if e.name in theirs]
     labels = [x for x in before.definition.labels if x in set(after.definition.labels)]
+    counts = load_instructions()
+    flights = [
+        {n: FlightModel(c, counts) for n, c in store.definition.configs.items() if n in names}
+        for store in (before, after)
+    ]
 
     def pair(label: str | None, places: Sequence[str]) -> tuple[Block, Block]:
-        then, now = (
-            _block(store, label, places, runs, names)
-            for store, runs in ((before, runs_before), (after, runs_after))
-        )
-        changes = {
-            n: against(_of(runs_before, places, n), _of(runs_after, places, n), same_trial)
-            for n in names
-        }
+        runs = [gathered(side, places, names) for side in slots]
+        then, now = (block(label, r, f) for r, f in zip(runs, flights, strict=True))
+        changes = {n: against(runs[0][n], runs[1][n], same_trial) for n in names}
         return then, replace(now, against=changes)
 
     pairs = [pair(label, [label]) for label in labels]
@@ -101,22 +95,7 @@ def compare(before: Store, after: Store) -> Comparison:
         settings={n: _settings(before, after, n) for n in names},
         notes=(),
     )
-    notes = list(_notes(comparison, before, after))
-    return replace(comparison, notes=notes)
-
-
-def _of(slots: Slots, places: Sequence[str], name: str) -> Runs:
-    return Runs([r for place in places for r in slots.get((place, name), ())])
-
-
-def _block(
-    store: Store, label: str | None, places: Sequence[str], slots: Slots, names: Sequence[str]
-) -> Block:
-    configs, counts = store.definition.configs, load_instructions()
-    flights = {n: FlightModel(configs[n], counts) for n in names}
-    if not flights:
-        return Block(label, None, None, {}, {}, {}, {}, {})
-    return block(label, places, slots, flights)
+    return replace(comparison, notes=list(_notes(comparison, before, after)))
 
 
 def _read(store: Store) -> tuple[Analysis, Slots]:
@@ -157,9 +136,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _notes(c: Comparison, before: Store, after: Store) -> Iterator[Caveat]:
     for side, analysis in (("before", c.before), ("after", c.after)):
-        for note in analysis.notes:
-            if note.grave:
-                yield Caveat(f"{side}: {note.text}", True)
+        yield from (Caveat(f"{side}: {n.text}", True) for n in analysis.notes if n.grave)
     if not c.contenders or not c.terrains:
         yield Caveat("The campaigns have no contender and terrain in common.", True)
         return
@@ -167,8 +144,7 @@ def _notes(c: Comparison, before: Store, after: Store) -> Iterator[Caveat]:
         ("contenders", before.definition.names, after.definition.names),
         ("terrains", before.definition.labels, after.definition.labels),
     ):
-        alone = sorted(set(left) ^ set(right))
-        if alone:
+        if alone := sorted(set(left) ^ set(right)):
             yield Caveat(f"Left out, since one campaign alone has them: {what} {', '.join(alone)}.")
     then, now = c.overall
     for name, change in c.changes.items():
@@ -188,8 +164,7 @@ def _notes(c: Comparison, before: Store, after: Store) -> Iterator[Caveat]:
                 f"{name}: all {change.pairs} pairs went the same way to the last evaluation."
             )
     tests = [x for _, b in c.terrains for x in b.against.values()]
-    few = sum(x.pairs is not None and x.both < FEW_PAIRS for x in tests)
-    if few:
+    if few := sum(x.pairs is not None and x.both < FEW_PAIRS for x in tests):
         yield Caveat(
             f"{few} of {len(tests)} comparisons by terrain rest on fewer than {FEW_PAIRS} pairs"
             " that reach the goal both times. Intervals of so few are too narrow; of fewer than"

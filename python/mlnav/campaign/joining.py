@@ -15,8 +15,7 @@ _MAY_DIFFER = {
 def joined(named: Sequence[tuple[str, Definition]]) -> Definition:
     """The definition of campaigns together, from names to call them by and their definitions.
 
-    Raises:
-        CampaignError: they differ in more than terrains, contenders and number of trials.
+    Raises CampaignError: they differ in more than terrains, contenders and number of trials.
     """
     first_name, first = named[0]
     must_agree = first.model_dump(exclude=_MAY_DIFFER)

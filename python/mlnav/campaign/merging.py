@@ -13,15 +13,7 @@ import pyarrow.compute as pc
 
 from mlnav.campaign.definition import CampaignError
 from mlnav.campaign.joining import joined
-from mlnav.campaign.store import (
-    PROVENANCE,
-    REPLAYS,
-    Store,
-    Writer,
-    cannot_write,
-    create,
-    locked,
-)
+from mlnav.campaign.store import PROVENANCE, REPLAYS, Store, Writer, create, locked, writing
 from mlnav.io import write_json
 from mlnav.trials.provenance import provenance
 from mlnav.trials.records import MADE_WITH
@@ -35,16 +27,9 @@ def merge(
 ) -> Store:
     """Put campaigns together that differ in terrains, contenders or number of trials alone.
 
-    Of a trial that several hold the result recorded last is taken.
-
-    Args:
-        folders: of the campaigns; they stay as they are.
-        into: a folder for the whole.
-        keep_old: also where results were made with different code, models or terrain files.
-
-    Raises:
-        CampaignError: they do not go together, a part cannot be read, or `into` holds a campaign or
-            cannot be written.
+    Of a trial that several hold the result recorded last is taken. With `keep_old` results may be
+    of different code, models or terrain files. Raises CampaignError: they do not go together, a
+    part cannot be read, or `into` holds a campaign or cannot be written.
     """
     stores = [Store(folder) for folder in folders]
     for store in stores:
@@ -65,7 +50,7 @@ def merge(
         ):
             latest[identity] = max(latest.get(identity, (recorded, i)), (recorded, i))
     path = Path(into)
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
         with locked(path):
             create(path, definition)
@@ -81,8 +66,6 @@ def merge(
                 for replay in (store.folder / REPLAYS).glob("*.json"):
                     (path / REPLAYS).mkdir(exist_ok=True)
                     shutil.copyfile(replay, path / REPLAYS / replay.name)
-    except OSError as fault:
-        raise cannot_write(path, fault) from fault
     return Store(path)
 
 

@@ -22,32 +22,21 @@ BRIEF = ("identity", "terrain", "trial", "contender", "outcome", "success", "ace
           "risk_missing")  # fmt: skip
 """Columns of the trials that all this takes."""
 
-
 FIGURES = tuple(map(metric, ("unsafe", "unsafe_per_km", "success")))
 """Metrics that status tells."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a campaign is.
+    """How far a campaign is."""
 
-    Attributes:
-        done: trials that have ended, those of earlier runs among them.
-        total: that there are to be; with a stopping rule, at most.
-        failed: of those done, without a run: crashed, hung, out of memory, error.
-        success: of those done.
-        unsafe: of those done.
-        left_s: seconds that the rest will take at the pace so far; None: not known yet.
-        last: the trial that ended last, in words.
-    """
-
-    done: int
-    total: int
-    failed: int
+    done: int  # trials that have ended, those of earlier runs among them
+    total: int  # trials that there are to be; with a stopping rule, at most
+    failed: int  # of those done, without a run: crashed, hung, out of memory, error
     success: Rate
     unsafe: Rate
-    left_s: float | None
-    last: str = ""
+    left_s: float | None  # that the rest will take at the pace so far; None: not known yet
+    last: str = ""  # the trial that ended last, in words
 
 
 def in_words(row: Row) -> str:
@@ -87,33 +76,19 @@ def _width(figure: str, rows: Sequence[Row]) -> float:
 
 @dataclass(frozen=True)
 class Status:
-    """How a campaign stands.
-
-    Attributes:
-        name: of the campaign.
-        done: trials that have ended.
-        total: that there are to be; with a stopping rule, at most.
-        complete: nothing is left to run.
-        outcomes: how many ended how.
-        figures: of each contender, those of `FIGURES`.
-        out_of_work: what to say of heuristics that had no map where they were asked, by contender.
-        writer: who runs it now.
-        left_s: seconds that the rest will take, while it runs.
-        runs: how often it was run, resumed or rerun.
-        damaged: parts that cannot be read, and why.
-    """
+    """How a campaign stands."""
 
     name: str
-    done: int
-    total: int
-    complete: bool
-    outcomes: Mapping[str, int]
-    figures: Mapping[str, Figures]
-    out_of_work: Mapping[str, str]
-    writer: str | None
-    left_s: float | None
-    runs: int
-    damaged: Sequence[str]
+    done: int  # trials that have ended
+    total: int  # trials that there are to be; with a stopping rule, at most
+    complete: bool  # nothing is left to run
+    outcomes: Mapping[str, int]  # how many ended how
+    figures: Mapping[str, Figures]  # of each contender, those of `FIGURES`
+    out_of_work: Mapping[str, str]  # by contender, whose heuristic had no map where it was asked
+    writer: str | None  # who runs it now
+    left_s: float | None  # that the rest will take, while it runs
+    runs: int  # how often it was run, resumed or rerun
+    damaged: Sequence[str]  # parts that cannot be read, and why
 
     @property
     def failed(self) -> int:
@@ -126,47 +101,41 @@ class Status:
 
 
 def status(folder: str | os.PathLike[str]) -> Status:
-    """How a campaign stands; others may be running it meanwhile.
-
-    Raises:
-        CampaignError: there is none, or it is of a newer mlnav.
-    """
+    """How a campaign stands; others may be running it. Raises CampaignError: as of `Store`."""
     store = Store(folder)
     store.require_own()
     definition = store.definition
     rows = store.rows((*BRIEF, "run"))
-    by_name = {n: [r for r in rows if r["contender"] == n] for n in definition.names}
+    by_name = {n: Runs([Run(r) for r in rows if r["contender"] == n]) for n in definition.names}
     each = len(definition.all_terrains) * len(definition.names)
     by_number = Counter(row["trial"] for row in rows)
     number = 0
     while not (ended := enough(definition, number, rows)) and by_number[number] == each:
         number += 1
-    writer = writer_of(store.folder)
+    writer, total = writer_of(store.folder), each * definition.trials
     return Status(
         definition.name,
         len(rows),
-        each * definition.trials,
+        total,
         ended,
         dict(Counter(row["outcome"] for row in rows).most_common()),
-        {n: figures(Runs(list(map(Run, mine))), FIGURES) for n, mine in by_name.items()},
-        {n: idle for n, mine in by_name.items() if (idle := _out_of_work(mine)) is not None},
+        {n: figures(mine, FIGURES) for n, mine in by_name.items()},
+        {n: idle for n, mine in by_name.items() if (idle := without_map(mine)) is not None},
         writer,
-        _left_s(store, rows, each * definition.trials) if writer and not ended else None,
+        _left_s(store, rows, total) if writer and not ended else None,
         len(store.provenance),
         store.damaged,
     )
 
 
-def _out_of_work(rows: Sequence[Row]) -> str | None:
-    asked, missing = (sum(r[c] or 0 for r in rows) for c in ("risk_asked", "risk_missing"))
-    return out_of_work(asked, missing)
+def without_map(runs: Runs) -> str | None:
+    """What to say of a heuristic that had no map where it was asked; None: nothing."""
+    return out_of_work(int(runs.total("risk_asked")), int(runs.total("risk_missing")))
 
 
 def _left_s(store: Store, rows: Sequence[Row], total: int) -> float | None:
-    now_running = len(store.provenance) - 1
-    ended: int = sum(row["run"] == now_running for row in rows)
+    ended: int = sum(row["run"] == len(store.provenance) - 1 for row in rows)
     if not ended:
         return None
     began = datetime.fromisoformat(store.provenance[-1]["started_utc"])
-    pace_s: float = (datetime.now(UTC) - began).total_seconds() / ended
-    return pace_s * (total - len(rows))
+    return (datetime.now(UTC) - began).total_seconds() / ended * (total - len(rows))

@@ -35,16 +35,10 @@ _OF_THE_RECORDING = ("key", "attempts", *MADE_WITH, *TIMES)
 
 @dataclass(frozen=True)
 class Record:
-    """A trial, and what is held of it.
-
-    Attributes:
-        trial: what to run.
-        row: of the table of trials; None where nothing is held.
-        cycles: of the table of cycles.
-    """
+    """A trial, and what is held of it."""
 
     trial: Trial
-    row: Row | None = None
+    row: Row | None = None  # None where nothing is held
     cycles: Sequence[Row] = ()
 
 
@@ -60,23 +54,15 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A trial that ran again.
+    """A trial that ran again."""
 
-    Attributes:
-        record: what it was run from.
-        outcome: its records now.
-        scenario: terrain, start and goal; None where there are none to be had.
-        result: the run; None where it did not begin.
-        differences: from the record; none where nothing is held.
-        made_with: digests of code, model and terrain file that differ, then and now.
-    """
-
-    record: Record
-    outcome: Outcome
-    scenario: Scenario | None
-    result: TraverseResult | None
-    differences: Sequence[Difference]
+    record: Record  # what it was run from
+    outcome: Outcome  # its records now
+    scenario: Scenario | None  # None where terrain, start or goal cannot be had
+    result: TraverseResult | None  # None where it did not begin
+    differences: Sequence[Difference]  # from the record; none where nothing is held
     made_with: Mapping[str, tuple[str | None, str | None]]
+    """Digests of code, model and terrain file that differ, then and now."""
 
 
 def find(what: str, folder: str | os.PathLike[str] | None = None) -> Record:
@@ -87,8 +73,7 @@ def find(what: str, folder: str | os.PathLike[str] | None = None) -> Record:
             `TERRAIN,NUMBER,CONTENDER`.
         folder: of the campaign; that which a replay file lies in by default.
 
-    Raises:
-        CampaignError: there is no such trial, or the file is damaged.
+    Raises CampaignError: there is no such trial, or the file is damaged.
     """
     if Path(what).suffix == ".json":
         trial = _read(Path(what))
@@ -113,14 +98,13 @@ def find(what: str, folder: str | os.PathLike[str] | None = None) -> Record:
 def _read(path: Path) -> Trial:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as fault:
-        raise CampaignError(f"{path}: cannot be read: {fault}") from fault
-    if not isinstance(data, dict):
-        raise CampaignError(f"{path}: not a trial")
-    try:
+        if not isinstance(data, dict):
+            raise TrialError("not a trial")
         return Trial.from_dict(data)
     except TrialError as fault:
         raise CampaignError(f"{path}: {fault}") from fault
+    except (OSError, ValueError) as fault:
+        raise CampaignError(f"{path}: cannot be read: {fault}") from fault
 
 
 def _with_cycles(store: Store, trial: Trial, row: Row) -> Record:
@@ -128,12 +112,7 @@ def _with_cycles(store: Store, trial: Trial, row: Row) -> Record:
 
 
 def replay(record: Record, observers: Iterable[Observer] = ()) -> Replay:
-    """Run a trial again, in this process: what it did to its own it does here.
-
-    Raises:
-        ModelError: its network cannot be used.
-        KeyboardInterrupt: stopped from outside.
-    """
+    """Run a trial again, in this process. Raises ModelError: its network cannot be used."""
     trial = record.trial
     scenario, result = None, None
     try:
@@ -149,20 +128,16 @@ def replay(record: Record, observers: Iterable[Observer] = ()) -> Replay:
 def _differences(record: Record, outcome: Outcome) -> list[Difference]:
     if record.row is None:
         return []
-    now = _as_stored(pa.Table.from_pylist([outcome.trial], TRIALS))[0]
+    now = pa.Table.from_pylist([outcome.trial], TRIALS).to_pylist()[0]  # as it is stored
     if record.row["outcome"] in NO_RUN:
         # There is no run to compare with, only how it ended.
         columns = ("outcome", "error") if now["outcome"] in NO_RUN else ("outcome",)
         return _between(None, {k: record.row[k] for k in columns}, now)
     found = _between(None, record.row, now)
-    cycles = _as_stored(pa.Table.from_pylist(outcome.cycles, CYCLES))
+    cycles = pa.Table.from_pylist(outcome.cycles, CYCLES).to_pylist()
     for then, again in zip(record.cycles, cycles, strict=False):
         found += _between(then["cycle"], then, again)
     return found
-
-
-def _as_stored(table: pa.Table) -> list[Row]:
-    return list(table.to_pylist())
 
 
 def _between(cycle: int | None, then: Row, now: Row) -> list[Difference]:

@@ -14,15 +14,7 @@ from mlnav import parts
 from mlnav.campaign.definition import CampaignError, Definition, check_available
 from mlnav.campaign.joining import joined
 from mlnav.campaign.progress import BRIEF, Progress, enough, in_words
-from mlnav.campaign.store import (
-    DEFINITION,
-    Store,
-    Writer,
-    cannot_write,
-    create,
-    locked,
-    read_definition,
-)
+from mlnav.campaign.store import DEFINITION, Store, Writer, create, locked, read_definition, writing
 from mlnav.compute import Ended, Limits, run_tasks
 from mlnav.config import ConfigError
 from mlnav.io import write_text
@@ -34,13 +26,7 @@ from mlnav.trials.records import MADE_WITH, NO_RUN, Outcome, Row, run_trial, unf
 from mlnav.trials.trial import Trial
 
 RunOne = Callable[[Trial], Outcome]
-
-
 Tell = Callable[[Progress], None]
-
-
-def silent(progress: Progress) -> None:
-    """Tell nobody."""
 
 
 def run(
@@ -51,7 +37,7 @@ def run(
     keep_old: bool = False,
     workers: int = 1,
     scheduler: str | None = None,
-    progress: Tell = silent,
+    progress: Tell = lambda _: None,
     run_one: RunOne = run_trial,
 ) -> Store:
     """Run a campaign, in a folder of its own.
@@ -76,10 +62,8 @@ def run(
     """
     check_available(definition)
     path = Path(folder)
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise cannot_write(path, fault) from fault
     with locked(path):
         ended: Sequence[Row] = ()
         if extend and (path / DEFINITION).exists():
@@ -90,8 +74,7 @@ def run(
         else:
             create(path, definition)
         session = _Session(definition, ended)
-        about = _about("run", definition, workers, scheduler)
-        _go(path, session, session.tasks(), about, workers, scheduler, progress, run_one)
+        _go("run", path, session, workers, scheduler, progress, run_one)
     return Store(path)
 
 
@@ -102,23 +85,14 @@ def resume(
     keep_old: bool = False,
     workers: int = 1,
     scheduler: str | None = None,
-    progress: Tell = silent,
+    progress: Tell = lambda _: None,
     run_one: RunOne = run_trial,
 ) -> Store:
-    """Go on with a campaign: run what has no result yet.
+    """Go on with a campaign: run what has no result yet. Otherwise as `run`.
 
-    Args:
-        folder: of the campaign.
-        trials: of each terrain and contender from now on; not fewer than there were to be.
-        keep_old: count trials as done that other code, models or terrain files made.
-        workers: as for `run`, likewise the others.
-        scheduler: likewise.
-        progress: likewise.
-        run_one: likewise.
-
-    Raises:
-        CampaignError: there is no campaign, results were made with something else, or as `run`.
-        ModelError, KeyboardInterrupt: as `run`.
+    `trials`: of each terrain and contender from now on; not fewer than there were to be.
+    `keep_old`: count trials as done that other code, models or terrain files made.
+    Raises CampaignError: there is no campaign, or results were made with something else.
     """
     path = Path(folder)
     read_definition(path)
@@ -135,8 +109,7 @@ def resume(
                 )
             definition = _extended(store, definition.model_copy(update={"trials": trials}))
         session = _Session(definition, store.rows(BRIEF))
-        about = _about("resume", definition, workers, scheduler, keep_old=keep_old)
-        _go(path, session, session.tasks(), about, workers, scheduler, progress, run_one)
+        _go("resume", path, session, workers, scheduler, progress, run_one, keep_old=keep_old)
     return Store(path)
 
 
@@ -148,24 +121,14 @@ def rerun(
     keep_old: bool = False,
     workers: int = 1,
     scheduler: str | None = None,
-    progress: Tell = silent,
+    progress: Tell = lambda _: None,
     run_one: RunOne = run_trial,
 ) -> Store:
-    """Run trials again that have a result; the new one counts from now on.
+    """Run trials again that have a result; the new one counts from now on. Otherwise as `resume`.
 
-    Args:
-        folder: of the campaign.
-        names: keys of trials, their first digits, or `TERRAIN,NUMBER,CONTENDER`.
-        outcomes: all trials that ended so, `crashed`.
-        keep_old: go on although other code, models or terrain files made the results there are.
-        workers: as for `run`, likewise the others.
-        scheduler: likewise.
-        progress: likewise.
-        run_one: likewise.
-
-    Raises:
-        CampaignError: there are no such trials, or as `resume`.
-        ModelError, KeyboardInterrupt: as `run`.
+    `names`: keys of trials, their first digits, or `TERRAIN,NUMBER,CONTENDER`.
+    `outcomes`: all trials that ended so, `crashed`.
+    Raises CampaignError: there are no such trials.
     """
     path = Path(folder)
     read_definition(path)
@@ -179,41 +142,33 @@ def rerun(
             raise CampaignError(f"{path}: no trial to run again ({', '.join(outcomes) or 'none'})")
         numbers = sorted({row["trial"] for row in chosen.values()})
         tasks = [t for t in store.definition.trials_of(numbers) if t.identity in chosen]
-        about = _about(
-            "rerun", store.definition, workers, scheduler, keep_old=keep_old, trials=len(tasks)
-        )
-        session = _Session(store.definition, (), total=len(tasks))
-        _go(path, session, tasks, about, workers, scheduler, progress, run_one)
+        session = _Session(store.definition, again=tasks)
+        about = {"keep_old": keep_old, "trials": len(tasks)}
+        _go("rerun", path, session, workers, scheduler, progress, run_one, **about)
     return Store(path)
 
 
-def _about(
-    what: str, definition: Definition, workers: int, scheduler: str | None, **more: Any
-) -> dict[str, Any]:
-    """What a run is made with, parts from outside included."""
-    where = {"workers": workers} if scheduler is None else {"scheduler": scheduler}
-    outside = {name: parts.provenance(config) for name, config in definition.configs.items()}
-    found = {name: theirs for name, theirs in outside.items() if theirs}
-    more |= {"parts": found} if found else {}
-    return {"what": what, **where, **more, **provenance()}
-
-
 def _go(
+    what: str,
     folder: Path,
     session: _Session,
-    tasks: Iterable[Trial | None],
-    about: Mapping[str, Any],
     workers: int,
     scheduler: str | None,
     progress: Tell,
     run_one: RunOne,
+    **about: Any,
 ) -> None:
-    definition = session.definition
+    """Run what a session is to run; provenance tells `what` was done, where, and `about` it."""
+    definition, tasks = session.definition, session.tasks
+    where = {"workers": workers} if scheduler is None else {"scheduler": scheduler}
+    outside = {n: found for n, c in definition.configs.items() if (found := parts.provenance(c))}
+    about |= {"parts": outside} if outside else {}
     limits = Limits(definition.wall_s, definition.memory_mb)
     ends: Generator[Ended[Trial, Outcome], None, None]
-    with Writer(folder, about) as writer:
+    with Writer(folder, {"what": what, **where, **about, **provenance()}) as writer:
         if scheduler is None:
-            ends = run_tasks(tasks, run_one, workers, limits, _place)
+            # Trials of a scenario follow each other in one worker, which makes it once.
+            ends = run_tasks(tasks, run_one, workers, limits, lambda t: (t.label, t.number))
         else:
             from mlnav.compute.cluster import run_on_cluster
 
@@ -231,11 +186,6 @@ def _go(
         except KeyboardInterrupt:
             progress(session.progress())  # it may have come while a trial was being written
             raise
-
-
-def _place(trial: Trial) -> tuple[str, int]:
-    """Trials of a scenario follow each other in one worker, which makes it once."""
-    return trial.label, trial.number
 
 
 def _outcome(ended: Ended[Trial, Outcome]) -> Outcome:
@@ -260,24 +210,27 @@ def _outcome(ended: Ended[Trial, Outcome]) -> Outcome:
 
 
 class _Session:
-    """A campaign under way: what has ended, and what is still to be run."""
+    """A campaign under way: what has ended, and what is still to be run.
+
+    `tasks`: trials by number, None where the stopping rule waits for all before to have ended; or
+    those that are to run `again`, whatever has ended.
+    """
 
     def __init__(
-        self, definition: Definition, ended: Iterable[Row], total: int | None = None
+        self, definition: Definition, ended: Iterable[Row] = (), again: Sequence[Trial] = ()
     ) -> None:
         self.definition = definition
-        self._rows = {row["identity"]: row for row in ended}
+        self.tasks: Iterable[Trial | None] = again or self._missing()
         each = len(definition.all_terrains) * len(definition.contenders)
-        self._total = total or each * definition.trials
+        self._total = len(again) or each * definition.trials
+        self._rows: dict[str, Row] = {}
+        self._under_way = self._successes = self._unsafe = self._failed = 0
+        for row in ended:
+            self._count(row)
         self._earlier = len(self._rows)
-        self._under_way = 0
-        self._successes = sum(row["success"] for row in self._rows.values())
-        self._unsafe = sum(map(was_unsafe, self._rows.values()))
-        self._failed = sum(row["outcome"] in NO_RUN for row in self._rows.values())
         self._begin_s = time.monotonic()
 
-    def tasks(self) -> Iterator[Trial | None]:
-        """Trials by number; None where the stopping rule waits for all before to have ended."""
+    def _missing(self) -> Iterator[Trial | None]:
         stop = self.definition.stop
         everything = self.definition.trials_of(itertools.count())
         for number, trials in itertools.groupby(everything, lambda trial: trial.number):
@@ -292,8 +245,11 @@ class _Session:
 
     def record(self, row: Row) -> None:
         """Take note of a trial that has ended."""
-        self._rows[row["identity"]] = row
         self._under_way -= 1
+        self._count(row)
+
+    def _count(self, row: Row) -> None:
+        self._rows[row["identity"]] = row
         self._successes += row["success"]
         self._unsafe += was_unsafe(row)
         self._failed += row["outcome"] in NO_RUN
@@ -301,15 +257,14 @@ class _Session:
     def progress(self, row: Row | None = None) -> Progress:
         """How far it is, after the trial of a row."""
         done = len(self._rows)
-        ended = done - self._earlier
-        pace_s = (time.monotonic() - self._begin_s) / ended if ended else None
+        ended, gone_s = done - self._earlier, time.monotonic() - self._begin_s
         return Progress(
             done,
             self._total,
             self._failed,
             Rate(self._successes, done),
             Rate(self._unsafe, done),
-            None if pace_s is None else pace_s * (self._total - done),
+            gone_s / ended * (self._total - done) if ended else None,
             "" if row is None else in_words(row),
         )
 
@@ -318,10 +273,8 @@ def _extended(store: Store, definition: Definition) -> Definition:
     """The store's definition and another put together, written to the folder."""
     whole = joined([("what is asked for", definition), (str(store.folder), store.definition)])
     whole = whole.model_copy(update={"stop": definition.stop})
-    try:
+    with writing(store.folder):
         write_text(store.folder / DEFINITION, whole.to_yaml())
-    except OSError as fault:
-        raise cannot_write(store.folder, fault) from fault
     return whole
 
 
@@ -329,11 +282,11 @@ def _refuse_others(store: Store, keep_old: bool) -> None:
     """Refuse to go on where results are of another definition, or made with something else."""
     store.require_own()
     held = {row["identity"]: row for row in store.rows(("identity", "key", "trial", *MADE_WITH))}
-    differ = []
-    for trial in store.definition.trials_of(sorted({row["trial"] for row in held.values()})):
-        row = held.get(trial.identity)
-        if row is not None and row["key"] != trial.key:
-            differ.append((row, trial.made_with))
+    differ = [
+        (row, trial.made_with)
+        for trial in store.definition.trials_of(sorted({row["trial"] for row in held.values()}))
+        if (row := held.get(trial.identity)) and row["key"] != trial.key
+    ]
     if differ and not keep_old:
         raise CampaignError(
             f"{store.folder} holds {len(differ)} trials made with something else"

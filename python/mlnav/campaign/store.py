@@ -6,9 +6,8 @@
     replays/KEY.json          trials that have no run: crashed, hung, out of memory, error
     lock                      held while somebody writes
 
-Parts only ever come in addition, each under a temporary name first. The cycles of a batch are there
-before its trials; a batch counts from when its trials are there. A trial that ran more than once
-has a row for each run in the parts; `Store.trials` and `Store.cycles` hold the newest alone.
+Parts are only added. One counts from when its trials are there, which are written after its cycles.
+A trial that ran more than once has a row for each run; `Store` reads the newest alone.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mlnav.campaign.definition import CampaignError, Definition, parse_definition
-from mlnav.io import write_json, write_text
+from mlnav.io import whole_file, write_json, write_text
 from mlnav.terrain import canonical
 from mlnav.trials.records import CYCLE_COLUMNS, TRIAL_COLUMNS, Column, Outcome, Row
 
@@ -63,6 +64,7 @@ TRIALS, CYCLES = _schema(TRIAL_COLUMNS), _schema(CYCLE_COLUMNS)
 
 DEFINITION, PROVENANCE, LOCK = "campaign.yaml", "provenance.json", "lock"
 PARTS, REPLAYS = "parts", "replays"
+_PLACE = ("terrain", "trial", "contender")
 _CONTENT = (DEFINITION, PROVENANCE, PARTS, REPLAYS)
 
 FLUSH_TRIALS = 256
@@ -77,18 +79,11 @@ few parts come of long campaigns, and a runner that is killed loses little."""
 class Store:
     """A campaign as it was when this was made, with the newest row of each trial.
 
-    Attributes:
-        folder: where it is.
-        definition: what was asked for.
-        provenance: what each run, resume or rerun was made with, in order.
+    `provenance` tells what each run, resume or rerun was made with, in order.
+    Raises CampaignError: there is none, its definition is damaged, or it is of a newer mlnav.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Read a campaign.
-
-        Raises:
-            CampaignError: there is none, its definition is damaged, or it is of a newer mlnav.
-        """
         self.folder = Path(folder)
         self.definition = read_definition(self.folder)
         self.provenance = read_provenance(self.folder)
@@ -130,20 +125,15 @@ class Store:
     def find(self, name: str) -> Row:
         """The row of a trial by its key or the first digits of it, or `TERRAIN,NUMBER,CONTENDER`.
 
-        Raises:
-            CampaignError: there is none, or the digits fit several.
+        Raises CampaignError: there is none, or the digits fit several.
         """
         terrain, *rest = name.rsplit(",", 2)
         name = ",".join([canonical(terrain), *rest])
         table = self.trials()
-        keys = table["key"].to_pylist()
-        places = zip(
-            *(table[c].to_pylist() for c in ("terrain", "trial", "contender")), strict=True
-        )
         found = [
             i
-            for i, (key, place) in enumerate(zip(keys, places, strict=True))
-            if key.startswith(name) or name == ",".join(map(str, place))
+            for i, row in enumerate(table.select(["key", *_PLACE]).to_pylist())
+            if row["key"].startswith(name) or name == ",".join(str(row[c]) for c in _PLACE)
         ]
         if len(found) == 1:
             return dict(table.slice(found[0], 1).to_pylist()[0])
@@ -153,15 +143,10 @@ class Store:
         )
 
     def require_own(self) -> None:
-        """Make sure that the trials are of the definition as it stands in the folder.
-
-        Raises:
-            CampaignError: it was changed since, so that it would speak of other trials.
-        """
+        """Raise CampaignError where trials are not of the definition, which was changed since."""
         held = {(row["identity"], row["trial"]) for row in self.rows(("identity", "trial"))}
         own = {t.identity for t in self.definition.trials_of(sorted({n for _, n in held}))}
-        foreign = sum(identity not in own for identity, _ in held)
-        if foreign:
+        if foreign := sum(identity not in own for identity, _ in held):
             raise CampaignError(
                 f"{self.folder} holds {foreign} trials that are not of its {DEFINITION}, which was"
                 " changed since"
@@ -177,14 +162,13 @@ class Store:
     @cached_property
     def _newest(self) -> dict[int, list[int]]:
         """Rows of each part that are the newest of their trials."""
-        last: dict[str, tuple[int, int]] = {}
-        for number, table in self._trials.items():
-            for row, identity in enumerate(table["identity"].to_pylist()):
-                last[identity] = (number, row)
-        newest: dict[int, list[int]] = {}
-        for number, row in sorted(last.values()):
-            newest.setdefault(number, []).append(row)
-        return newest
+        last = {
+            identity: (number, row)
+            for number, table in self._trials.items()
+            for row, identity in enumerate(table["identity"].to_pylist())
+        }
+        parts = groupby(sorted(last.values()), itemgetter(0))
+        return {number: [row for _, row in places] for number, places in parts}
 
     def _open(self, number: int) -> None:
         trials = self._read("trials", number, TRIALS)
@@ -192,15 +176,12 @@ class Store:
             return
         path = part_path(self.folder, "cycles", number)
         try:
-            found = pq.read_metadata(path).num_rows
-        except (OSError, pa.ArrowException) as fault:
+            found, expected = pq.read_metadata(path).num_rows, pc.sum(trials["cycles"]).as_py() or 0
+            if found != expected:
+                raise ValueError(f"holds {found} cycles of {expected}")
+            self._trials[number] = trials
+        except (OSError, ValueError, pa.ArrowException) as fault:
             self._damage(number, path, fault)
-            return
-        expected = pc.sum(trials["cycles"]).as_py() or 0
-        if found != expected:
-            self._damage(number, path, f"holds {found} cycles of {expected}")
-            return
-        self._trials[number] = trials
 
     def _read(self, kind: str, number: int, schema: pa.Schema) -> pa.Table | None:
         path = part_path(self.folder, kind, number)
@@ -208,7 +189,9 @@ class Store:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 version = int((file.schema_arrow.metadata or {}).get(_SCHEMA_KEY, b"0"))
                 if version == SCHEMA:
-                    return _completed(file.read(), schema).cast(schema)
+                    both = [schema.empty_table(), file.read()]  # columns that it lacks are null
+                    table = pa.concat_tables(both, promote_options="permissive")
+                    return table.select(schema.names).cast(schema)
         except (OSError, ValueError, pa.ArrowException) as fault:
             self._damage(number, path, fault)
             return None
@@ -232,28 +215,16 @@ class Store:
         return table.take(pa.array(order)).combine_chunks()
 
 
-def _ranks(column: pa.ChunkedArray, order: Sequence[str]) -> np.ndarray[Any, np.dtype[np.intp]]:
-    place = {name: i for i, name in enumerate(order)}
-    encoded = column.combine_chunks().dictionary_encode()
-    ranks = np.array([place.get(n, len(place)) for n in encoded.dictionary.to_pylist()], np.intp)
-    return ranks[np.asarray(encoded.indices, np.intp)]
+def _ranks(column: pa.ChunkedArray, order: Sequence[str]) -> pa.ChunkedArray:
+    """Places in the order; what it does not have comes last."""
+    return pc.index_in(column, value_set=pa.array(order, pa.string())).fill_null(len(order))
 
 
-def load(folder: str | os.PathLike[str]) -> Store:
-    """The campaign in a folder.
-
-    Raises:
-        CampaignError: there is none, its definition is damaged, or it is of a newer mlnav.
-    """
-    return Store(folder)
+load = Store
 
 
 def read_definition(folder: Path) -> Definition:
-    """The definition of the campaign in a folder.
-
-    Raises:
-        CampaignError: there is no campaign, or its definition is damaged.
-    """
+    """The definition of a campaign. Raises CampaignError: there is none, or it is damaged."""
     path = folder / DEFINITION
     try:
         text = path.read_text(encoding="utf-8")
@@ -265,32 +236,20 @@ def read_definition(folder: Path) -> Definition:
 
 
 def read_provenance(folder: Path) -> list[dict[str, Any]]:
-    """What each run, resume or rerun was made with; empty before the first.
-
-    Raises:
-        CampaignError: the file is damaged.
-    """
+    """What each run, resume or rerun was made with. Raises CampaignError: the file is damaged."""
     path = folder / PROVENANCE
     try:
         found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        if not isinstance(found, list):
+            raise ValueError("not a list")
     except (OSError, ValueError) as fault:
         raise CampaignError(f"{path}: cannot be read: {fault}") from fault
-    if not isinstance(found, list):
-        raise CampaignError(f"{path}: not a list")
     return found
 
 
 def part_path(folder: Path, kind: str, number: int) -> Path:
     """Of a part, of `trials` or `cycles`."""
     return folder / PARTS / f"{kind}-{number:06d}.parquet"
-
-
-def _completed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """With null columns where the table has none of the schema's, in the schema's order."""
-    for field in schema:
-        if field.name not in table.column_names:
-            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
-    return table.select(schema.names)
 
 
 def part_numbers(folder: Path, kind: str) -> list[int]:
@@ -307,11 +266,10 @@ def part_numbers(folder: Path, kind: str) -> list[int]:
 def locked(folder: Path) -> Iterator[None]:
     """Keep other writers out of a folder; ends with this process, however that ends.
 
-    Raises:
-        CampaignError: somebody else writes there, or nobody can.
+    Raises CampaignError: somebody else writes there, or nobody can.
     """
     with contextlib.ExitStack() as stack:
-        try:
+        with writing(folder):
             file = stack.enter_context(open(folder / LOCK, "ab", buffering=0))
             if not _flocked(file.fileno(), patience_s=1.0):
                 raise CampaignError(
@@ -320,8 +278,6 @@ def locked(folder: Path) -> Iterator[None]:
                 )
             file.truncate(0)
             file.write(f"process {os.getpid()} on {platform.node()}".encode())
-        except OSError as fault:
-            raise cannot_write(folder, fault) from fault
         yield
 
 
@@ -341,82 +297,65 @@ def _flocked(descriptor: int, patience_s: float) -> bool:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
         except BlockingIOError:
             if time.monotonic() >= until:
                 return False
             time.sleep(0.05)
-        else:
-            return True
 
 
 def _holder(folder: Path) -> str:
     return (folder / LOCK).read_text(encoding="utf-8") or "another process"
 
 
-def cannot_write(folder: Path, fault: OSError, lost: str = "") -> CampaignError:
-    """The error to raise where a folder cannot be written."""
-    return CampaignError(f"cannot write to {folder}: {fault.strerror or fault}{lost}")
+@contextlib.contextmanager
+def writing(folder: Path, lost: str = "") -> Iterator[None]:
+    """Faults of the file system inside become a CampaignError with the folder, and what is lost."""
+    try:
+        yield
+    except OSError as fault:
+        raise CampaignError(f"cannot write to {folder}: {fault.strerror or fault}{lost}") from fault
 
 
 def create(folder: Path, definition: Definition) -> None:
-    """Begin a campaign in a folder whose lock is held.
-
-    Raises:
-        CampaignError: the folder holds one already, or cannot be written.
-    """
+    """Begin a campaign in a folder that is locked. Raises CampaignError: it holds one already."""
     for name in _CONTENT:
         if (folder / name).exists():
             raise CampaignError(
                 f"{folder} holds a campaign already ({name}): `mlnav campaign resume {folder}` goes"
                 " on with it; a new one needs a folder of its own (--out)"
             )
-    try:
+    with writing(folder):
         write_text(folder / DEFINITION, definition.to_yaml())
-    except OSError as fault:
-        raise cannot_write(folder, fault) from fault
 
 
 def remove(folder: Path) -> None:
-    """Remove the campaign in a folder, and nothing else there.
-
-    Raises:
-        CampaignError: somebody writes there, or it cannot be removed.
-    """
+    """Remove the campaign in a folder, and nothing else there."""
     if not folder.is_dir():
         return
-    with locked(folder):
-        try:
-            for name in _CONTENT:
-                if (folder / name).is_dir():
-                    shutil.rmtree(folder / name)
-                else:
-                    (folder / name).unlink(missing_ok=True)
-        except OSError as fault:
-            raise cannot_write(folder, fault) from fault
+    with locked(folder), writing(folder):
+        for name in _CONTENT:
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
 
 
 class Writer:
     """Adds records to a campaign; its lock must be held.
 
     Leaving it as a context writes what waits, also when it is left by Ctrl-C.
+    Raises CampaignError: the folder cannot be written; what waited is lost.
     """
 
     def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
-        """Begin a run of the campaign.
-
-        Args:
-            folder: of the campaign.
-            about: this run, for provenance.json.
-
-        Raises:
-            CampaignError: the folder cannot be written.
-        """
+        """Begin a run of the campaign, of which provenance.json is to tell `about`."""
         self._folder = folder
         self._about = {**about, "started_utc": _now()}
         self._earlier = read_provenance(folder)
         self._waiting: list[Outcome] = []
         self._begin_s = self._flushed_s = time.monotonic()
-        try:
+        with writing(folder):
             (folder / PARTS).mkdir(exist_ok=True)
             trials, cycles = (part_numbers(folder, kind) for kind in ("trials", "cycles"))
             for orphan in set(cycles) - set(trials):
@@ -425,15 +364,9 @@ class Writer:
                 left.unlink()
             self._next = max([*trials, *cycles], default=0) + 1
             self._tell()
-        except OSError as fault:
-            raise cannot_write(folder, fault) from fault
 
     def add(self, outcome: Outcome) -> None:
-        """Add the records of a trial; they are on the disk within a while.
-
-        Raises:
-            CampaignError: the folder cannot be written; what waited is lost.
-        """
+        """Add the records of a trial; they are on the disk within a while."""
         outcome.trial["recorded_utc"] = datetime.now(UTC)
         outcome.trial["run"] = len(self._earlier)
         self._waiting.append(outcome)
@@ -443,38 +376,28 @@ class Writer:
             self.flush()
 
     def add_replay(self, key: str, trial: Mapping[str, Any]) -> None:
-        """Keep a trial that has no run, for another try at it.
-
-        Raises:
-            CampaignError: the folder cannot be written.
-        """
-        try:
+        """Keep a trial that has no run, for another try at it."""
+        with writing(self._folder):
             write_json(self._folder / REPLAYS / f"{key}.json", trial)
-        except OSError as fault:
-            raise cannot_write(self._folder, fault) from fault
 
     def flush(self) -> None:
-        """Write a part of what waits.
-
-        Raises:
-            CampaignError: the folder cannot be written; what waited is lost.
-        """
+        """Write a part of what waits."""
         if not self._waiting:
             return
         trials = [o.trial for o in self._waiting]
         cycles = [row for o in self._waiting for row in o.cycles]
+        lost = (
+            f"; {len(trials)} trials that ended since the last part are lost. Once there is room or"
+            f" leave to write, `mlnav campaign resume {self._folder}` runs them again"
+        )
         try:
-            self.add_part(
-                pa.Table.from_pylist(trials, TRIALS), pa.Table.from_pylist(cycles, CYCLES)
-            )
-        except OSError as fault:
-            lost, self._waiting = len(self._waiting), []
-            raise cannot_write(
-                self._folder,
-                fault,
-                f"; {lost} trials that ended since the last part are lost. Once there is room or"
-                f" leave to write, `mlnav campaign resume {self._folder}` runs them again",
-            ) from fault
+            with writing(self._folder, lost):
+                self.add_part(
+                    pa.Table.from_pylist(trials, TRIALS), pa.Table.from_pylist(cycles, CYCLES)
+                )
+        except CampaignError:
+            self._waiting = []
+            raise
         self._waiting = []
         self._flushed_s = time.monotonic()
 
@@ -486,17 +409,11 @@ class Writer:
             _write_parquet(part_path(self._folder, kind, number), table)
 
     def close(self) -> None:
-        """Write what waits, and when this run ended.
-
-        Raises:
-            CampaignError: the folder cannot be written; what waited is lost.
-        """
+        """Write what waits, and when this run ended."""
         self.flush()
         self._about["ended_utc"] = _now()
-        try:
+        with writing(self._folder):
             self._tell()
-        except OSError as fault:
-            raise cannot_write(self._folder, fault) from fault
 
     def _tell(self) -> None:
         write_json(self._folder / PROVENANCE, [*self._earlier, self._about])
@@ -512,15 +429,10 @@ class Writer:
 def _write_parquet(path: Path, table: pa.Table) -> None:
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-    temporary = path.with_name(f".{path.name}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(buffer.getvalue())
-            file.flush()
-            os.fsync(file.fileno())  # a full disk may not tell before
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as temporary, open(temporary, "wb") as file:
+        file.write(buffer.getvalue())
+        file.flush()
+        os.fsync(file.fileno())  # a full disk may not tell before
 
 
 def _now() -> str:
