@@ -196,11 +196,10 @@ def load_definition(
 
     Raises CampaignError: there is none, or it is not valid (with the key and what is wrong).
     """
+    spec = os.fspath(spec)
     path = Path(spec)
     of_file = path.suffix.lower() in (".yaml", ".yml")
-    text, source = (
-        (_text(path), str(spec)) if of_file else (_shipped(str(spec)), f"campaign {spec}")
-    )
+    text, source = (_text(path), spec) if of_file else (_shipped(spec), f"campaign {spec}")
     try:
         # Files of parts are looked for beside a definition's file, before the working directory.
         data = anchored(parse_yaml(text, source), path.parent if of_file else Path())
