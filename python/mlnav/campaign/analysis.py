@@ -322,12 +322,8 @@ def with_holm(blocks: Sequence[Block]) -> list[Block]:
         adjusted |= dict(zip((place for place, _ in tests), values, strict=True))
 
     def with_p(i: int, name: str, a: Against) -> Against:
-        return replace(
-            a,
-            metrics={
-                k: replace(v, p_holm=adjusted.get((i, name, k))) for k, v in a.metrics.items()
-            },
-        )
+        known = {k: replace(v, p_holm=adjusted.get((i, name, k))) for k, v in a.metrics.items()}
+        return replace(a, metrics=known)
 
     return [
         replace(b, against={n: with_p(i, n, a) for n, a in b.against.items()})

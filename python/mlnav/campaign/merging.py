@@ -18,9 +18,9 @@ from mlnav.campaign.store import (
     REPLAYS,
     Store,
     Writer,
-    cannot_write,
     create,
     locked,
+    writing,
 )
 from mlnav.io import write_json
 from mlnav.trials.provenance import provenance
@@ -65,7 +65,7 @@ def merge(
         ):
             latest[identity] = max(latest.get(identity, (recorded, i)), (recorded, i))
     path = Path(into)
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
         with locked(path):
             create(path, definition)
@@ -81,8 +81,6 @@ def merge(
                 for replay in (store.folder / REPLAYS).glob("*.json"):
                     (path / REPLAYS).mkdir(exist_ok=True)
                     shutil.copyfile(replay, path / REPLAYS / replay.name)
-    except OSError as fault:
-        raise cannot_write(path, fault) from fault
     return Store(path)
 
 

@@ -18,10 +18,10 @@ from mlnav.campaign.store import (
     DEFINITION,
     Store,
     Writer,
-    cannot_write,
     create,
     locked,
     read_definition,
+    writing,
 )
 from mlnav.compute import Ended, Limits, run_tasks
 from mlnav.config import ConfigError
@@ -34,8 +34,6 @@ from mlnav.trials.records import MADE_WITH, NO_RUN, Outcome, Row, run_trial, unf
 from mlnav.trials.trial import Trial
 
 RunOne = Callable[[Trial], Outcome]
-
-
 Tell = Callable[[Progress], None]
 
 
@@ -76,10 +74,8 @@ def run(
     """
     check_available(definition)
     path = Path(folder)
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise cannot_write(path, fault) from fault
     with locked(path):
         ended: Sequence[Row] = ()
         if extend and (path / DEFINITION).exists():
@@ -318,10 +314,8 @@ def _extended(store: Store, definition: Definition) -> Definition:
     """The store's definition and another put together, written to the folder."""
     whole = joined([("what is asked for", definition), (str(store.folder), store.definition)])
     whole = whole.model_copy(update={"stop": definition.stop})
-    try:
+    with writing(store.folder):
         write_text(store.folder / DEFINITION, whole.to_yaml())
-    except OSError as fault:
-        raise cannot_write(store.folder, fault) from fault
     return whole
 
 

@@ -311,7 +311,7 @@ def locked(folder: Path) -> Iterator[None]:
         CampaignError: somebody else writes there, or nobody can.
     """
     with contextlib.ExitStack() as stack:
-        try:
+        with writing(folder):
             file = stack.enter_context(open(folder / LOCK, "ab", buffering=0))
             if not _flocked(file.fileno(), patience_s=1.0):
                 raise CampaignError(
@@ -320,8 +320,6 @@ def locked(folder: Path) -> Iterator[None]:
                 )
             file.truncate(0)
             file.write(f"process {os.getpid()} on {platform.node()}".encode())
-        except OSError as fault:
-            raise cannot_write(folder, fault) from fault
         yield
 
 
@@ -353,9 +351,13 @@ def _holder(folder: Path) -> str:
     return (folder / LOCK).read_text(encoding="utf-8") or "another process"
 
 
-def cannot_write(folder: Path, fault: OSError, lost: str = "") -> CampaignError:
-    """The error to raise where a folder cannot be written."""
-    return CampaignError(f"cannot write to {folder}: {fault.strerror or fault}{lost}")
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Tell faults of the disk as a `CampaignError`."""
+    try:
+        yield
+    except OSError as fault:
+        raise CampaignError(f"cannot write to {folder}: {fault.strerror or fault}") from fault
 
 
 def create(folder: Path, definition: Definition) -> None:
@@ -370,10 +372,8 @@ def create(folder: Path, definition: Definition) -> None:
                 f"{folder} holds a campaign already ({name}): `mlnav campaign resume {folder}` goes"
                 " on with it; a new one needs a folder of its own (--out)"
             )
-    try:
+    with writing(folder):
         write_text(folder / DEFINITION, definition.to_yaml())
-    except OSError as fault:
-        raise cannot_write(folder, fault) from fault
 
 
 def remove(folder: Path) -> None:
@@ -384,15 +384,12 @@ def remove(folder: Path) -> None:
     """
     if not folder.is_dir():
         return
-    with locked(folder):
-        try:
-            for name in _CONTENT:
-                if (folder / name).is_dir():
-                    shutil.rmtree(folder / name)
-                else:
-                    (folder / name).unlink(missing_ok=True)
-        except OSError as fault:
-            raise cannot_write(folder, fault) from fault
+    with locked(folder), writing(folder):
+        for name in _CONTENT:
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
 
 
 class Writer:
@@ -416,7 +413,7 @@ class Writer:
         self._earlier = read_provenance(folder)
         self._waiting: list[Outcome] = []
         self._begin_s = self._flushed_s = time.monotonic()
-        try:
+        with writing(folder):
             (folder / PARTS).mkdir(exist_ok=True)
             trials, cycles = (part_numbers(folder, kind) for kind in ("trials", "cycles"))
             for orphan in set(cycles) - set(trials):
@@ -425,8 +422,6 @@ class Writer:
                 left.unlink()
             self._next = max([*trials, *cycles], default=0) + 1
             self._tell()
-        except OSError as fault:
-            raise cannot_write(folder, fault) from fault
 
     def add(self, outcome: Outcome) -> None:
         """Add the records of a trial; they are on the disk within a while.
@@ -448,10 +443,8 @@ class Writer:
         Raises:
             CampaignError: the folder cannot be written.
         """
-        try:
+        with writing(self._folder):
             write_json(self._folder / REPLAYS / f"{key}.json", trial)
-        except OSError as fault:
-            raise cannot_write(self._folder, fault) from fault
 
     def flush(self) -> None:
         """Write a part of what waits.
@@ -464,16 +457,16 @@ class Writer:
         trials = [o.trial for o in self._waiting]
         cycles = [row for o in self._waiting for row in o.cycles]
         try:
-            self.add_part(
-                pa.Table.from_pylist(trials, TRIALS), pa.Table.from_pylist(cycles, CYCLES)
-            )
-        except OSError as fault:
-            lost, self._waiting = len(self._waiting), []
-            raise cannot_write(
-                self._folder,
-                fault,
-                f"; {lost} trials that ended since the last part are lost. Once there is room or"
-                f" leave to write, `mlnav campaign resume {self._folder}` runs them again",
+            with writing(self._folder):
+                self.add_part(
+                    pa.Table.from_pylist(trials, TRIALS), pa.Table.from_pylist(cycles, CYCLES)
+                )
+        except CampaignError as fault:
+            self._waiting = []
+            raise CampaignError(
+                f"{fault}; {len(trials)} trials that ended since the last part are lost. Once there"
+                f" is room or leave to write, `mlnav campaign resume {self._folder}` runs them"
+                " again"
             ) from fault
         self._waiting = []
         self._flushed_s = time.monotonic()
@@ -493,10 +486,8 @@ class Writer:
         """
         self.flush()
         self._about["ended_utc"] = _now()
-        try:
+        with writing(self._folder):
             self._tell()
-        except OSError as fault:
-            raise cannot_write(self._folder, fault) from fault
 
     def _tell(self) -> None:
         write_json(self._folder / PROVENANCE, [*self._earlier, self._about])

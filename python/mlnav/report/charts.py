@@ -22,11 +22,8 @@ _DASHES = ("dot", "dash", "solid", "longdash", "dashdot", "longdashdot")
 _STAGES = {"sense": "#c9bfb8", "drive": "#e4deda", "heuristic": "#4d3f8f", "plan": "#9a8fd0"}
 """Stages of the simulation pale, those that a rover computes strong."""
 
-_SHARE_SCALE = "Cividis"
 _RATIO_SCALE = "BrBG"
 """Around 1, for the colour-blind as well: brown where more are needed, green where fewer."""
-
-_ALL = "all terrains"
 
 _HOLLOW = "Hollow: no interval, of fewer than 5 pairs or of pairs that are all alike."
 
@@ -198,7 +195,7 @@ def _blocks(analysis: Analysis) -> list[Block]:
 
 
 def _rows(blocks: Sequence[Block]) -> list[str]:
-    return [_ALL if block.label is None else block.label for block in blocks]
+    return ["all terrains" if block.label is None else block.label for block in blocks]
 
 
 def _lines(label: str) -> str:
@@ -225,22 +222,27 @@ def rate_chart(analysis: Analysis, m: Metric) -> Chart:
     )  # fmt: skip
 
 
-def ratio_chart(analysis: Analysis) -> Chart:
-    """Reduction of evaluations by terrain, against the first."""
-    blocks = _blocks(analysis)
+def _of_pairs(blocks: Sequence[Block], metric: str, digits: int, sign: bool = False) -> FigureOf:
+    """A comparison with the first, and on how many pairs where both arrive."""
 
     def figure_of(i: int, name: str) -> tuple[Estimate, str]:
         against = blocks[i].against[name]
-        ratio = against.metrics["evaluations"].estimate
-        return ratio, f"{cell(ratio, 2)}, {against.both} pairs"
+        estimate = against.metrics[metric].estimate
+        return estimate, f"{cell(estimate, digits, 1.0, sign)}, {against.both} pairs"
 
+    return figure_of
+
+
+def ratio_chart(analysis: Analysis) -> Chart:
+    """Reduction of evaluations by terrain, against the first."""
+    blocks = _blocks(analysis)
     ratios = [a.metrics["evaluations"].estimate for b in blocks for a in b.against.values()]
     return _forest(
         "ratio", "How many times fewer ACE evaluations",
         f"ACE evaluations a cycle of {analysis.first} over those of each contender, on pairs where"
         " both reach the goal, with 95 % bootstrap intervals: beyond the line at 1 the contender"
         f" needs fewer. {_HOLLOW}",
-        _rows(blocks), _others(analysis), figure_of,
+        _rows(blocks), _others(analysis), _of_pairs(blocks, "evaluations", 2),
         _ratio_axis(f"times fewer than {escape(analysis.first)} (log scale)", ratios),
         1.0,
     )  # fmt: skip
@@ -249,18 +251,12 @@ def ratio_chart(analysis: Analysis) -> Chart:
 def detour_chart(analysis: Analysis) -> Chart:
     """What it costs in way, against the first."""
     blocks = _blocks(analysis)
-
-    def figure_of(i: int, name: str) -> tuple[Estimate, str]:
-        against = blocks[i].against[name]
-        detour = against.metrics["inefficiency"].estimate
-        return detour, f"{cell(detour, 3, 1.0, True)}, {against.both} pairs"
-
     return _forest(
         "detour", "What it costs in way",
         "Path inefficiency of each contender less that of"
         f" {analysis.first}, on pairs where both reach the goal, with 95 % bootstrap intervals:"
         f" beyond the line at 0 the contender drives further. {_HOLLOW}",
-        _rows(blocks), _others(analysis), figure_of,
+        _rows(blocks), _others(analysis), _of_pairs(blocks, "inefficiency", 3, True),
         {"title": f"inefficiency, less that of {escape(analysis.first)}"},
         0.0,
     )  # fmt: skip
@@ -385,11 +381,6 @@ def effort_chart(analysis: Analysis) -> Chart:
 # ------------------------------------------------------------------------------- slope by rocks
 
 
-def has_grid(analysis: Analysis) -> bool:
-    """Whether there are classes of slope and rock cover enough for a map of them."""
-    return len(_cells(analysis)) > 2
-
-
 def _cells(analysis: Analysis) -> dict[tuple[float, float], Block]:
     return {
         (b.slope_deg, b.cfa): b
@@ -403,7 +394,7 @@ def maps_of(analysis: Analysis) -> list[Chart]:
 
     None without classes enough for a map. Colours of the reduction are on a log scale around 1.
     """
-    if not has_grid(analysis) or not analysis.trials:
+    if len(_cells(analysis)) <= 2 or not analysis.trials:
         return []
 
     def share(name: str) -> Callable[[Block, str], tuple[float | None, str]]:
@@ -422,20 +413,13 @@ def maps_of(analysis: Analysis) -> list[Chart]:
             return None, ""
         return log2(value), f"{value:.1f}x<br>{'1 pair' if a.both == 1 else f'{a.both} pairs'}"
 
-    percent = {"zmin": 0.0, "zmax": 100.0}
     maps = [
-        _map(
-            f"{name}-map-{i}",
-            f"{e.name}: {metric(name).title}",
-            f"Share of trials of {e.name}, {metric(name).title}, over slope and rock cover.",
-            analysis,
-            e.name,
-            share(name),
-            {"colorscale": scale, **percent},
-        )
-        for name, scale in (("unsafe", "Reds"), ("success", _SHARE_SCALE))
+        _map(f"{name}-map-{i}", f"{e.name}: {metric(name).title}",
+             f"Share of trials of {e.name}, {metric(name).title}, over slope and rock cover.",
+             analysis, e.name, share(name), {"colorscale": scale, "zmin": 0.0, "zmax": 100.0})
+        for name, scale in (("unsafe", "Reds"), ("success", "Cividis"))
         for i, e in enumerate(analysis.entrants)
-    ]
+    ]  # fmt: skip
     if not any(a.metrics["evaluations"].estimate.value for a in analysis.overall.against.values()):
         return maps
     return maps + [
