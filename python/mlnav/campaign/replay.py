@@ -149,20 +149,19 @@ def replay(record: Record, observers: Iterable[Observer] = ()) -> Replay:
 def _differences(record: Record, outcome: Outcome) -> list[Difference]:
     if record.row is None:
         return []
-    now = _as_stored(pa.Table.from_pylist([outcome.trial], TRIALS))[0]
+    (now,) = _as_stored([outcome.trial], TRIALS)
     if record.row["outcome"] in NO_RUN:
         # There is no run to compare with, only how it ended.
         columns = ("outcome", "error") if now["outcome"] in NO_RUN else ("outcome",)
         return _between(None, {k: record.row[k] for k in columns}, now)
     found = _between(None, record.row, now)
-    cycles = _as_stored(pa.Table.from_pylist(outcome.cycles, CYCLES))
-    for then, again in zip(record.cycles, cycles, strict=False):
+    for then, again in zip(record.cycles, _as_stored(outcome.cycles, CYCLES), strict=False):
         found += _between(then["cycle"], then, again)
     return found
 
 
-def _as_stored(table: pa.Table) -> list[Row]:
-    return list(table.to_pylist())
+def _as_stored(rows: Sequence[Row], schema: pa.Schema) -> list[Row]:
+    return list(pa.Table.from_pylist(list(rows), schema).to_pylist())
 
 
 def _between(cycle: int | None, then: Row, now: Row) -> list[Difference]:

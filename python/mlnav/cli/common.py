@@ -256,7 +256,9 @@ def print_table(table: tables.Table) -> None:
     if not table.lines:
         return
     output.print(f"[bold]{escaped(table.caption)}[/]", soft_wrap=True)
-    widths = [max(len(str(line.cells[i])) for line in table.lines) for i in range(table.columns)]
+    widths = [
+        max(len(str(line.cells[i])) for line in table.lines) for i in range(len(table.headings))
+    ]
     shown = Table(box=None, padding=(0, 2, 0, 0))
     shown.add_column("", overflow="fold", min_width=10)
     for heading, width in zip(table.headings, widths, strict=True):

@@ -112,6 +112,12 @@ def _axis(title: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def _upright(x: float) -> dict[str, Any]:
+    """A line over the whole height of a chart."""
+    line = {"color": SOFT_INK, "width": 1.5}
+    return {"type": "line", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line}
+
+
 # --------------------------------------------------------------------------- by ground, a dot each
 
 FigureOf = Callable[[int, str], tuple[Estimate | Rate | None, str]]
@@ -133,7 +139,8 @@ def _forest(
     step = len(style) + 1.0
     traces = []
     for k, (contender, look) in enumerate(style.items()):
-        points: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": [], "text": []}
+        points: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
+        below, above = [], []
         for i, row in enumerate(rows):
             figure, text = figure_of(i, contender)
             if figure is None or figure.value is None:
@@ -141,25 +148,23 @@ def _forest(
             low, high = figure.interval or (figure.value, figure.value)
             points["x"].append(scale * figure.value)
             points["y"].append(-(i * step + k))
-            points["low"].append(scale * (figure.value - low))
-            points["high"].append(scale * (high - figure.value))
+            below.append(scale * (figure.value - low))
+            above.append(scale * (high - figure.value))
             points["text"].append(f"{escape(row)}, {escape(contender)}<br>{text}")
-        known = [low or high for low, high in zip(points["low"], points["high"], strict=True)]
+        known = map(any, zip(below, above, strict=True))
         traces.append({
             "type": "scatter",
             "mode": "markers",
             "name": escape(contender),
-            "x": points["x"],
-            "y": points["y"],
-            "text": points["text"],
+            **points,
             "hovertemplate": "%{text}<extra></extra>",
             "marker": {
                 "color": look.colour, "size": 9,
                 "symbol": [look.symbol if k else f"{look.symbol}-open" for k in known],
             },
             "error_x": {
-                "type": "data", "symmetric": False, "array": points["high"],
-                "arrayminus": points["low"], "color": look.colour, "thickness": 2, "width": 0,
+                "type": "data", "symmetric": False, "array": above,
+                "arrayminus": below, "color": look.colour, "thickness": 2, "width": 0,
             },
         })  # fmt: skip
     lines = max((len(folded(row, 28)) for row in rows), default=1)
@@ -171,10 +176,7 @@ def _forest(
         for i, y in enumerate(edges)
     ]  # fmt: skip
     if mark is not None:
-        shapes.append({
-            "type": "line", "yref": "paper", "x0": mark, "x1": mark, "y0": 0, "y1": 1,
-            "layer": "below", "line": {"color": SOFT_INK, "width": 1.5},
-        })  # fmt: skip
+        shapes.append(_upright(mark) | {"layer": "below"})
     return _chart(
         name, title, says, traces,
         height=int(96 + max(9 + 15 * len(style), 17 * lines) * len(rows)),
@@ -363,11 +365,7 @@ def effort_chart(analysis: Analysis) -> Chart:
         xaxis=_axis("ACE evaluations (log scale)", type="log", tickangle=0,
                     tickvals=ticks, ticktext=_tick_texts(ticks)),
         yaxis=_axis("share of cycles (%)", range=[0, 101]),
-        shapes=[
-            {"type": "line", "yref": "paper", "x0": m, "x1": m, "y0": 0, "y1": 1,
-             "line": {"color": SOFT_INK, "width": 1.5}}
-            for m in marks
-        ],
+        shapes=list(map(_upright, marks)),
         annotations=[
             {"x": log10(m), "y": 0.02, "yref": "paper", "text": f"{m}", "showarrow": False,
              "xanchor": "left", "yanchor": "bottom", "xshift": 3, "font": {"color": SOFT_INK}}

@@ -67,11 +67,6 @@ class Table:
     by_terrain: bool = True
 
     @property
-    def columns(self) -> int:
-        """How many headings there are."""
-        return len(self.headings)
-
-    @property
     def groups(self) -> list[tuple[str, list[Line]]]:
         """Lines by terrain."""
         found: dict[str, list[Line]] = {}
