@@ -219,7 +219,8 @@ def print_table(table: tables.Table) -> None:
     if not table.lines:
         return
     output.print(f"[bold]{escape(table.caption)}[/]", soft_wrap=True)
-    widths = [max(len(str(line.cells[i])) for line in table.lines) for i in range(table.columns)]
+    columns = range(len(table.headings))
+    widths = [max(len(str(line.cells[i])) for line in table.lines) for i in columns]
     shown = new_table(("",), [escape(heading) for heading in table.headings])
     for column, width in zip(shown.columns, (10, *widths), strict=True):
         column.min_width = width  # headings fold, numbers do not

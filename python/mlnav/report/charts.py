@@ -22,11 +22,8 @@ _DASHES = ("dot", "dash", "solid", "longdash", "dashdot", "longdashdot")
 _STAGES = {"sense": "#c9bfb8", "drive": "#e4deda", "heuristic": "#4d3f8f", "plan": "#9a8fd0"}
 """Stages of the simulation pale, those that a rover computes strong."""
 
-_SHARE_SCALE = "Cividis"
 _RATIO_SCALE = "BrBG"
 """Around 1, for the colour-blind as well: brown where more are needed, green where fewer."""
-
-_ALL = "all terrains"
 
 _HOLLOW = "Hollow: no interval, of fewer than 5 pairs or of pairs that are all alike."
 
@@ -115,6 +112,12 @@ def _axis(title: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def _upright(x: float) -> dict[str, Any]:
+    """A line over the whole height of a chart."""
+    line = {"color": SOFT_INK, "width": 1.5}
+    return {"type": "line", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line}
+
+
 # --------------------------------------------------------------------------- by ground, a dot each
 
 FigureOf = Callable[[int, str], tuple[Estimate | Rate | None, str]]
@@ -136,7 +139,8 @@ def _forest(
     step = len(style) + 1.0
     traces = []
     for k, (contender, look) in enumerate(style.items()):
-        points: dict[str, list[Any]] = {"x": [], "y": [], "low": [], "high": [], "text": []}
+        points: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
+        below, above = [], []
         for i, row in enumerate(rows):
             figure, text = figure_of(i, contender)
             if figure is None or figure.value is None:
@@ -144,25 +148,23 @@ def _forest(
             low, high = figure.interval or (figure.value, figure.value)
             points["x"].append(scale * figure.value)
             points["y"].append(-(i * step + k))
-            points["low"].append(scale * (figure.value - low))
-            points["high"].append(scale * (high - figure.value))
+            below.append(scale * (figure.value - low))
+            above.append(scale * (high - figure.value))
             points["text"].append(f"{escape(row)}, {escape(contender)}<br>{text}")
-        known = [low or high for low, high in zip(points["low"], points["high"], strict=True)]
+        known = map(any, zip(below, above, strict=True))
         traces.append({
             "type": "scatter",
             "mode": "markers",
             "name": escape(contender),
-            "x": points["x"],
-            "y": points["y"],
-            "text": points["text"],
+            **points,
             "hovertemplate": "%{text}<extra></extra>",
             "marker": {
                 "color": look.colour, "size": 9,
                 "symbol": [look.symbol if k else f"{look.symbol}-open" for k in known],
             },
             "error_x": {
-                "type": "data", "symmetric": False, "array": points["high"],
-                "arrayminus": points["low"], "color": look.colour, "thickness": 2, "width": 0,
+                "type": "data", "symmetric": False, "array": above,
+                "arrayminus": below, "color": look.colour, "thickness": 2, "width": 0,
             },
         })  # fmt: skip
     lines = max((len(folded(row, 28)) for row in rows), default=1)
@@ -174,10 +176,7 @@ def _forest(
         for i, y in enumerate(edges)
     ]  # fmt: skip
     if mark is not None:
-        shapes.append({
-            "type": "line", "yref": "paper", "x0": mark, "x1": mark, "y0": 0, "y1": 1,
-            "layer": "below", "line": {"color": SOFT_INK, "width": 1.5},
-        })  # fmt: skip
+        shapes.append(_upright(mark) | {"layer": "below"})
     return _chart(
         name, title, says, traces,
         height=int(96 + max(9 + 15 * len(style), 17 * lines) * len(rows)),
@@ -198,7 +197,7 @@ def _blocks(analysis: Analysis) -> list[Block]:
 
 
 def _rows(blocks: Sequence[Block]) -> list[str]:
-    return [_ALL if block.label is None else block.label for block in blocks]
+    return ["all terrains" if block.label is None else block.label for block in blocks]
 
 
 def _lines(label: str) -> str:
@@ -225,22 +224,27 @@ def rate_chart(analysis: Analysis, m: Metric) -> Chart:
     )  # fmt: skip
 
 
-def ratio_chart(analysis: Analysis) -> Chart:
-    """Reduction of evaluations by terrain, against the first."""
-    blocks = _blocks(analysis)
+def _of_pairs(blocks: Sequence[Block], metric: str, digits: int, sign: bool = False) -> FigureOf:
+    """A comparison with the first, and on how many pairs where both arrive."""
 
     def figure_of(i: int, name: str) -> tuple[Estimate, str]:
         against = blocks[i].against[name]
-        ratio = against.metrics["evaluations"].estimate
-        return ratio, f"{cell(ratio, 2)}, {against.both} pairs"
+        estimate = against.metrics[metric].estimate
+        return estimate, f"{cell(estimate, digits, 1.0, sign)}, {against.both} pairs"
 
+    return figure_of
+
+
+def ratio_chart(analysis: Analysis) -> Chart:
+    """Reduction of evaluations by terrain, against the first."""
+    blocks = _blocks(analysis)
     ratios = [a.metrics["evaluations"].estimate for b in blocks for a in b.against.values()]
     return _forest(
         "ratio", "How many times fewer ACE evaluations",
         f"ACE evaluations a cycle of {analysis.first} over those of each contender, on pairs where"
         " both reach the goal, with 95 % bootstrap intervals: beyond the line at 1 the contender"
         f" needs fewer. {_HOLLOW}",
-        _rows(blocks), _others(analysis), figure_of,
+        _rows(blocks), _others(analysis), _of_pairs(blocks, "evaluations", 2),
         _ratio_axis(f"times fewer than {escape(analysis.first)} (log scale)", ratios),
         1.0,
     )  # fmt: skip
@@ -249,18 +253,12 @@ def ratio_chart(analysis: Analysis) -> Chart:
 def detour_chart(analysis: Analysis) -> Chart:
     """What it costs in way, against the first."""
     blocks = _blocks(analysis)
-
-    def figure_of(i: int, name: str) -> tuple[Estimate, str]:
-        against = blocks[i].against[name]
-        detour = against.metrics["inefficiency"].estimate
-        return detour, f"{cell(detour, 3, 1.0, True)}, {against.both} pairs"
-
     return _forest(
         "detour", "What it costs in way",
         "Path inefficiency of each contender less that of"
         f" {analysis.first}, on pairs where both reach the goal, with 95 % bootstrap intervals:"
         f" beyond the line at 0 the contender drives further. {_HOLLOW}",
-        _rows(blocks), _others(analysis), figure_of,
+        _rows(blocks), _others(analysis), _of_pairs(blocks, "inefficiency", 3, True),
         {"title": f"inefficiency, less that of {escape(analysis.first)}"},
         0.0,
     )  # fmt: skip
@@ -367,11 +365,7 @@ def effort_chart(analysis: Analysis) -> Chart:
         xaxis=_axis("ACE evaluations (log scale)", type="log", tickangle=0,
                     tickvals=ticks, ticktext=_tick_texts(ticks)),
         yaxis=_axis("share of cycles (%)", range=[0, 101]),
-        shapes=[
-            {"type": "line", "yref": "paper", "x0": m, "x1": m, "y0": 0, "y1": 1,
-             "line": {"color": SOFT_INK, "width": 1.5}}
-            for m in marks
-        ],
+        shapes=list(map(_upright, marks)),
         annotations=[
             {"x": log10(m), "y": 0.02, "yref": "paper", "text": f"{m}", "showarrow": False,
              "xanchor": "left", "yanchor": "bottom", "xshift": 3, "font": {"color": SOFT_INK}}
@@ -383,11 +377,6 @@ def effort_chart(analysis: Analysis) -> Chart:
 
 
 # ------------------------------------------------------------------------------- slope by rocks
-
-
-def has_grid(analysis: Analysis) -> bool:
-    """Whether there are classes of slope and rock cover enough for a map of them."""
-    return len(_cells(analysis)) > 2
 
 
 def _cells(analysis: Analysis) -> dict[tuple[float, float], Block]:
@@ -403,7 +392,7 @@ def maps_of(analysis: Analysis) -> list[Chart]:
 
     None without classes enough for a map. Colours of the reduction are on a log scale around 1.
     """
-    if not has_grid(analysis) or not analysis.trials:
+    if len(_cells(analysis)) <= 2 or not analysis.trials:
         return []
 
     def share(name: str) -> Callable[[Block, str], tuple[float | None, str]]:
@@ -422,20 +411,13 @@ def maps_of(analysis: Analysis) -> list[Chart]:
             return None, ""
         return log2(value), f"{value:.1f}x<br>{'1 pair' if a.both == 1 else f'{a.both} pairs'}"
 
-    percent = {"zmin": 0.0, "zmax": 100.0}
     maps = [
-        _map(
-            f"{name}-map-{i}",
-            f"{e.name}: {metric(name).title}",
-            f"Share of trials of {e.name}, {metric(name).title}, over slope and rock cover.",
-            analysis,
-            e.name,
-            share(name),
-            {"colorscale": scale, **percent},
-        )
-        for name, scale in (("unsafe", "Reds"), ("success", _SHARE_SCALE))
+        _map(f"{name}-map-{i}", f"{e.name}: {metric(name).title}",
+             f"Share of trials of {e.name}, {metric(name).title}, over slope and rock cover.",
+             analysis, e.name, share(name), {"colorscale": scale, "zmin": 0.0, "zmax": 100.0})
+        for name, scale in (("unsafe", "Reds"), ("success", "Cividis"))
         for i, e in enumerate(analysis.entrants)
-    ]
+    ]  # fmt: skip
     if not any(a.metrics["evaluations"].estimate.value for a in analysis.overall.against.values()):
         return maps
     return maps + [

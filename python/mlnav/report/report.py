@@ -22,13 +22,7 @@ from mlnav.campaign.differences import compare
 from mlnav.campaign.store import Store
 from mlnav.io import write_json, write_text
 from mlnav.report import tables
-from mlnav.report.charts import (
-    change_charts,
-    charts_of,
-    looks,
-    maps_of,
-    plotly_script,
-)
+from mlnav.report.charts import change_charts, charts_of, looks, maps_of, plotly_script
 from mlnav.report.sentences import change_sentence, facts, sentence
 from mlnav.report.stills import drive_in_bounds, stills
 from mlnav.report.tables import number, words
@@ -67,8 +61,7 @@ def write_report(
 
     `report.html` is one file that needs nothing else; `report.md` has its figures in text;
     `report.json` all of them; `summary.csv` a line a terrain and contender; `trials.csv` a line a
-    trial. (Cycles stay in the campaign's Parquet files: as text they would be a hundred times the
-    size of all else.)
+    trial. Cycles stay in the campaign's Parquet files.
 
     Args:
         folder: of the campaign.
@@ -86,11 +79,10 @@ def write_report(
     store = Store(folder)
     analysis, trials = analysis_of(store), store.trials()
     page = _page(analysis, store, pictures)
-    render = {name: environment.get_template(f"{name}.j2").render for name in FILES[:2]}
     return _write(
         Path(out) if out is not None else Path(folder) / "report",
         {
-            **{name: make(page) for name, make in render.items()},
+            **{name: environment.get_template(f"{name}.j2").render(page) for name in FILES[:2]},
             "report.json": analysis.as_dict(),
             "summary.csv": _csv(_summary(analysis)),
             "trials.csv": _csv(map(_flat, trials.to_pylist()), trials.column_names),
@@ -134,12 +126,9 @@ def compare_reports(
         "changes": tables.changes(comparison),
         "sides": tables.sides(comparison),
     }
-    render = {name: environment.get_template(f"{name}.j2").render for name in COMPARED_FILES[:2]}
-    return _write(
-        Path(out),
-        {name: make(page) for name, make in render.items()}
-        | {"compare.json": comparison.as_dict()},
-    )
+    pages = COMPARED_FILES[:2]
+    texts = {name: environment.get_template(f"{name}.j2").render(page) for name in pages}
+    return _write(Path(out), {**texts, "compare.json": comparison.as_dict()})
 
 
 def _write(target: Path, contents: Mapping[str, Any]) -> dict[str, Path]:
@@ -157,6 +146,7 @@ def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
     drawn = stills(store.folder, analysis.failures, pictures) if pictures else []
     bounded = drive_in_bounds(store) if pictures else None
     folder = shlex.quote(os.fspath(store.folder))
+    endings = {e for f in analysis.overall.figures.values() for e in f.counts("outcomes")}
     return {
         "a": analysis,
         "t": {
@@ -174,7 +164,7 @@ def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
         "charts": charts,
         "maps": maps_of(analysis),
         "plotly": plotly_script() if charts else "",
-        "meanings": {e: OUTCOMES.get(e, "") for e in _outcomes(analysis)},
+        "meanings": {e: OUTCOMES.get(e, "") for e in sorted(endings)},
         "stills": [(s, None if s.jpeg is None else _data_uri(s.jpeg)) for s in drawn],
         "pictured": {s.failure.key for s in drawn},
         "bounded": bounded and (bounded[0], _data_uri(bounded[1])),
@@ -184,12 +174,6 @@ def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
         "configs": {n: c.to_yaml() for n, c in store.definition.configs.items()},
         "yaml": store.definition.to_yaml(),
     }  # fmt: skip
-
-
-def _outcomes(analysis: Analysis) -> list[str]:
-    """Endings that occur."""
-    figures = analysis.overall.figures.values()
-    return sorted({name for f in figures for name in f.counts("outcomes")})
 
 
 def _data_uri(jpeg: bytes) -> str:

@@ -91,7 +91,10 @@ def change_sentence(comparison: Comparison, name: str) -> str:
     if x.pairs is None:
         difference = change.estimate
         text += f". Success differs by {number(difference.value, 0, 100.0, True)} percentage points"
-        return f"{text}{_interval(difference, 100.0, 0)}. No trial is the same."
+        if difference.interval is not None:
+            low, high = (f"{100.0 * v:z.0f}" for v in difference.interval)
+            text += f" ({low} to {high})"
+        return f"{text}. No trial is the same."
     only_after, only_before = change.only_this or 0, change.only_first or 0
     text += f". Of {_count(x.pairs, 'pair')}, {only_after} arrive only after and"
     text += f" {only_before} only before"
@@ -143,13 +146,6 @@ def _sure(estimate: Estimate, neutral: float, digits: int, unit: str = "") -> st
     low, high = estimate.interval
     doubt = ", not a sure difference" if low <= neutral <= high else ""
     return f" ({low:z.{digits}f} to {high:z.{digits}f}{unit}{doubt})"
-
-
-def _interval(estimate: Estimate, scale: float, digits: int) -> str:
-    if estimate.interval is None:
-        return ""
-    low, high = (f"{scale * v:z.{digits}f}" for v in estimate.interval)
-    return f" ({low} to {high})"
 
 
 def _count(n: int, what: str) -> str:

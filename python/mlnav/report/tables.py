@@ -67,11 +67,6 @@ class Table:
     by_terrain: bool = True
 
     @property
-    def columns(self) -> int:
-        """How many headings there are."""
-        return len(self.headings)
-
-    @property
     def groups(self) -> list[tuple[str, list[Line]]]:
         """Lines by terrain."""
         found: dict[str, list[Line]] = {}
@@ -121,23 +116,19 @@ def seconds(value: float | None) -> str:
     return f"{value:.2f} s" if value >= 0.1 else f"{1e3 * value:.1f} ms"
 
 
-def headings(m: Metric) -> list[str]:
-    """Of a metric: rates have their counts before them."""
-    return [m.title, m.heading] if m.kind is Kind.RATE else [m.heading]
-
-
-def cells(m: Metric, figure: Figure) -> list[Cell]:
-    """Of a metric's figure."""
-    shown = cell(figure, m.digits, m.scale)
-    return [Cell(f"{figure.hits}/{figure.trials}"), shown] if isinstance(figure, Rate) else [shown]
+def _headings(metrics: Sequence[Metric]) -> list[str]:
+    """Rates have their counts before them."""
+    return [h for m in metrics for h in ([m.title] if m.kind is Kind.RATE else []) + [m.heading]]
 
 
 def _of(metrics: Sequence[Metric], figures: Figures) -> list[Cell]:
-    return [c for m in metrics for c in cells(m, figures[m.name])]
-
-
-def _headings(metrics: Sequence[Metric]) -> list[str]:
-    return [h for m in metrics for h in headings(m)]
+    found = []
+    for m in metrics:
+        figure = figures[m.name]
+        if isinstance(figure, Rate):
+            found.append(Cell(f"{figure.hits}/{figure.trials}"))
+        found.append(cell(figure, m.digits, m.scale))
+    return found
 
 
 # ------------------------------------------------------------------------------------ tables
