@@ -59,7 +59,7 @@ demo: install ## Drive TERRAIN=FILE|RECIPE|CLASS with and without the network, r
 .PHONY: test
 test: cpp-test ## All tests: C++ (plain, sanitizers, flight rules), then Python
 	@echo "== pytest"
-	@$(PY) -m pytest -q -n 2
+	@$(PY) -m pytest -q -n 2 --dist loadfile
 
 .PHONY: cpp-test
 cpp-test: system-test install ## The C++ tests alone

@@ -237,7 +237,7 @@ void drive_among_lies(std::uint64_t seed, AceChecker* checker, AceChecker* judge
 TEST(PlannerSafety, NoUnsafePoseWithFixedBoxWhateverTheRiskMapSays) {
   Box checker;
   Box judge;
-  drive_among_lies(101, &checker.checker, &judge.checker, 400, 14.0, 0.6, -1);
+  drive_among_lies(101, &checker.checker, &judge.checker, 160, 14.0, 0.6, -1);
 }
 
 TEST(PlannerSafety, NoUnsafePoseWithSettlingWhateverTheRiskMapSays) {

@@ -133,7 +133,7 @@ def test_a_thin_wall_is_not_crossed(checker: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_no_zone_is_touched_on_random_ways(data: st.DataObject) -> None:
     angle = st.floats(0.0, 2 * math.pi)
     polygons = []
