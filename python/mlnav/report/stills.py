@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _DPI = 110
 _QUALITY = 88
+_ALL_S = 180.0
+"""Time for all pictures of failures."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,9 @@ def chosen(failures: Sequence[Failure], most: int) -> list[Still]:
 
 
 def stills(
-    folder: Path,
-    failures: Sequence[Failure],
-    most: int = 6,
-    trial_s: float = 60.0,
-    all_s: float = 180.0,
+    folder: Path, failures: Sequence[Failure], most: int = 6, trial_s: float = 60.0
 ) -> list[Still]:
-    """Pictures of failures, of each kind the first.
-
-    Args:
-        folder: of the campaign.
-        failures: by terrain and trial.
-        most: pictures.
-        trial_s: time that one may take to drive and draw.
-        all_s: time for all.
-    """
+    """Pictures of at most `most` of a campaign's failures, each within `trial_s` [s]."""
     kinds = {still.failure.key: still for still in chosen(failures, most)}
     drawn: dict[str, Still] = {}
     begin = time.monotonic()
@@ -81,9 +71,9 @@ def stills(
         else:
             why = ended.error or ended.loss
             drawn[key] = Still(failure, like_it, note=f"It could not be driven again: {why}.")
-        if time.monotonic() - begin > all_s:
+        if time.monotonic() - begin > _ALL_S:
             break
-    late = f"Not drawn: the {all_s:g} s for pictures were over."
+    late = f"Not drawn: the {_ALL_S:g} s for pictures were over."
     return [drawn.get(key, Still(s.failure, s.like_it, note=late)) for key, s in kinds.items()]
 
 
