@@ -102,9 +102,7 @@ def _estimate(
 def _strata(columns: F64, strata: Sequence[int] | None) -> list[F64]:
     if strata is None:
         return [columns]
-    _, group, sizes = np.unique(
-        np.asarray(strata, np.intp), return_inverse=True, return_counts=True
-    )
+    _, group, sizes = np.unique(strata, return_inverse=True, return_counts=True)
     small = sizes[group] < SMALL_STRATUM
     parts = [columns[small]] if small.any() else []
     return parts + [columns[group == g] for g in np.flatnonzero(sizes >= SMALL_STRATUM)]
