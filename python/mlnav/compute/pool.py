@@ -69,14 +69,7 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Ended(Generic[T, R]):
-    """A task that is over.
-
-    Attributes:
-        task: which.
-        value: its result, where there is one.
-        error: what it raised, else.
-        loss: or how it was lost with its process.
-    """
+    """A task that is over: its result, or what it raised, or how it was lost with its process."""
 
     task: T
     value: R | None = None

@@ -32,21 +32,15 @@ _HOLLOW = "Hollow: no interval, of fewer than 5 pairs or of pairs that are all a
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, ready for a page that holds plotly.
-
-    Attributes:
-        name: of its element.
-        title: above it.
-        says: what it shows, also for those who cannot see it.
-        height: of its element [pixels].
-        figure: data, layout and configuration, as JSON that may stand in a script.
-    """
+    """A chart, ready for a page that holds plotly; its height in pixels."""
 
     name: str
     title: str
     says: str
+    """What it shows, also for those who cannot see it."""
     height: int
     figure: str
+    """Data, layout and configuration, as JSON that may stand in a script."""
 
 
 @dataclass(frozen=True)
@@ -312,10 +306,9 @@ def effort_chart(analysis: Analysis) -> Chart:
             })  # fmt: skip
     marks = sorted({e.overthink_evaluations for e in analysis.entrants})
     buttons = [
-        {"label": _lines(row), "method": "restyle",
-         "args": [{"visible": [s == i for s in shown]}]}
+        {"label": _lines(row), "method": "restyle", "args": [{"visible": [s == i for s in shown]}]}
         for i, row in enumerate(_rows(blocks))
-    ]  # fmt: skip
+    ]
     menus = [{
         "buttons": buttons, "x": 1, "xanchor": "right", "y": 0.03, "yanchor": "bottom",
         "bgcolor": PAPER, "bordercolor": SOFT_INK, "direction": "up", "showactive": True,

@@ -82,16 +82,20 @@ def change_sentence(comparison: Comparison, name: str) -> str:
     """What changed of a contender, in plain words."""
     x = comparison.changes[name]
     then, now = (b.figures[name] for b in comparison.overall)
-    success, unsafe = ((now.rate(m), then.rate(m)) for m in ("success", "unsafe"))
-    text = f"reaches the goal in {success[0].hits:,} of {success[0].trials:,} trials after,"
-    text += f" {success[1].hits:,} of {success[1].trials:,} before"
-    text += f"; unsafe are {unsafe[0].hits:,} of {unsafe[0].trials:,} trials after,"
-    text += f" {unsafe[1].hits:,} of {unsafe[1].trials:,} before"
+
+    def hits(name: str) -> str:
+        after, before = now.rate(name), then.rate(name)
+        text = f"{after.hits:,} of {after.trials:,} trials after, "
+        return f"{text}{before.hits:,} of {before.trials:,} before"
+
+    text = f"reaches the goal in {hits('success')}; unsafe are {hits('unsafe')}"
     change, ratio = x.metrics["success"], x.metrics["evaluations"].estimate
     if x.pairs is None:
-        difference = change.estimate
-        text += f". Success differs by {number(difference.value, 0, 100.0, True)} percentage points"
-        return f"{text}{_interval(difference, 100.0, 0)}. No trial is the same."
+        value, interval = change.estimate.value, change.estimate.interval
+        text += f". Success differs by {number(value, 0, 100.0, True)} percentage points"
+        if interval is not None:
+            text += f" ({100.0 * interval[0]:z.0f} to {100.0 * interval[1]:z.0f})"
+        return f"{text}. No trial is the same."
     only_after, only_before = change.only_this or 0, change.only_first or 0
     text += f". Of {_count(x.pairs, 'pair')}, {only_after} arrive only after and"
     text += f" {only_before} only before"
@@ -129,10 +133,8 @@ def _effort(ratio: Estimate, detour: Estimate) -> str:
 def _mapped(estimate: Estimate, to: Callable[[float], float]) -> Estimate:
     """By a function that rises or falls throughout."""
     assert estimate.value is not None
-    interval = estimate.interval
-    if interval is not None:
-        low, high = sorted(map(to, interval))
-        interval = low, high
+    ends = [to(v) for v in estimate.interval or ()]
+    interval = (min(ends), max(ends)) if ends else None
     return Estimate(to(estimate.value), interval, estimate.n)
 
 
@@ -143,13 +145,6 @@ def _sure(estimate: Estimate, neutral: float, digits: int, unit: str = "") -> st
     low, high = estimate.interval
     doubt = ", not a sure difference" if low <= neutral <= high else ""
     return f" ({low:z.{digits}f} to {high:z.{digits}f}{unit}{doubt})"
-
-
-def _interval(estimate: Estimate, scale: float, digits: int) -> str:
-    if estimate.interval is None:
-        return ""
-    low, high = (f"{scale * v:z.{digits}f}" for v in estimate.interval)
-    return f" ({low} to {high})"
 
 
 def _count(n: int, what: str) -> str:

@@ -28,27 +28,18 @@ _ALL_S = 180.0
 
 @dataclass(frozen=True)
 class Still:
-    """A failure, and its picture.
-
-    Attributes:
-        failure: which.
-        like_it: failures of this contender that ended the same way, this one among them.
-        jpeg: the picture; None where there is none.
-        note: why there is none, or why it is of another run.
-    """
+    """A failure, and its picture."""
 
     failure: Failure
     like_it: int
+    """Failures of this contender that ended the same way, this one among them."""
     jpeg: bytes | None = None
     note: str | None = None
+    """Why there is no picture, or why it is of another run."""
 
 
 def chosen(failures: Sequence[Failure], most: int) -> list[Still]:
-    """What is worth a picture, not drawn yet.
-
-    One of each ending of each contender, the first by terrain and trial, the most frequent kinds
-    first. Trials that have no run have nothing to show.
-    """
+    """Failures worth a picture: the first of each ending of each contender, most frequent first."""
     shown = [f for f in failures if f.outcome not in NO_RUN]
     counts = Counter((f.contender, f.outcome) for f in shown)
     first = {(f.contender, f.outcome): f for f in reversed(shown)}
@@ -78,7 +69,7 @@ def stills(
 
 
 def drive_in_bounds(store: Store, trial_s: float = 60.0) -> tuple[Row, bytes] | None:
-    """The last contender's first success, and its settled states against the checker's bounds.
+    """The last contender's first success, its settled states against the checker's bounds.
 
     None where the rover did not see and follow its way exactly, or there is no success in time.
     """

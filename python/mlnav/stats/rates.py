@@ -73,10 +73,6 @@ class PerExposure:
         """For records: events, exposure, rate and interval."""
         return asdict(self) | {"rate": self.value, "poisson95": as_list(self.interval)}
 
-    def text(self, digits: int = 2) -> str:
-        """Events per unit of exposure with their interval, for tables."""
-        return in_words(self.value, self.interval, digits)
-
 
 def rate_difference(a: Rate, b: Rate, correlation: float = 0.0) -> Estimate:
     """Difference a - b of two rates, by Newcombe's interval from their Wilson intervals."""
