@@ -26,9 +26,7 @@ class Sandy:
     def __init__(self, settings: Settings, config: Config, terrain: Terrain) -> None:
         self._kept = 1.0 - settings.lost
         self._firm = KinematicWorld(
-            terrain,
-            judged_model(config, settings.limits),
-            stop_at_limits=settings.stop_at_limits,
+            terrain, judged_model(config, settings.limits), stop_at_limits=settings.stop_at_limits
         )
 
     def place(self, pose: Pose) -> SettledStates:

@@ -35,17 +35,10 @@ _QUEUED = 2
 def run_on_cluster(
     tasks: Iterable[T | None], run: Callable[[T], R], address: str, limits: Limits
 ) -> Generator[Ended[T, R], None, None]:
-    """Run tasks on a cluster, as `pool.run_tasks` does here; workers need this mlnav.
+    """Run tasks as `pool.run_tasks`, on the cluster of the scheduler at `dask://host:port`.
 
-    Args:
-        tasks: as there.
-        run: as there.
-        address: `dask://host:port` of the scheduler.
-        limits: of each task; workers that come and go while it runs are the cluster's matter.
-
-    Raises:
-        ClusterError: `distributed` is missing, the address is none, or the cluster is out of
-            reach.
+    Its workers need this mlnav. ClusterError: `distributed` is missing, the address is none, or the
+    cluster is out of reach.
     """
     if not address.startswith(SCHEME):
         raise ClusterError(f"scheduler {address!r}: must be {SCHEME}host:port")

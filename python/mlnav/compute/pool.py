@@ -16,9 +16,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from loky import ProcessPoolExecutor
 
@@ -28,7 +29,6 @@ R = TypeVar("R")
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
 )
-
 
 _POLL_S = 0.5
 
@@ -69,14 +69,7 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Ended(Generic[T, R]):
-    """A task that is over.
-
-    Attributes:
-        task: which.
-        value: its result, where there is one.
-        error: what it raised, else.
-        loss: or how it was lost with its process.
-    """
+    """A task that is over: its result, or what it raised, or how it was lost with its process."""
 
     task: T
     value: R | None = None
@@ -112,14 +105,10 @@ def run_tasks(
 
     Closing the iterator, or Ctrl-C, kills the processes; tasks under way are then lost.
     """
-    if workers == 0:
-        yield from _in_this_process(tasks, run)
+    if workers:
+        with closing(Workers(workers, limits)) as pool:
+            yield from pool.run(tasks, run, group)
         return
-    with Workers(workers, limits) as pool:
-        yield from pool.run(tasks, run, group)
-
-
-def _in_this_process(tasks: Iterable[T | None], run: Callable[[T], R]) -> Iterator[Ended[T, R]]:
     for task in tasks:
         if task is None:
             return  # all others have ended
@@ -138,10 +127,7 @@ class Workers:
         self._slots = [_Slot(limits.memory_mb) for _ in range(count)]
 
     def run(
-        self,
-        tasks: Iterable[T | None],
-        run: Callable[[T], R],
-        group: Callable[[T], object] = id,
+        self, tasks: Iterable[T | None], run: Callable[[T], R], group: Callable[[T], object] = id
     ) -> Iterator[Ended[T, R]]:
         """Run tasks, as `run_tasks`."""
         waiting = _Waiting(tasks, group, self._slots)
@@ -187,12 +173,6 @@ class Workers:
         for slot in self._slots:
             slot.kill()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 class _Running(NamedTuple, Generic[T]):
     slot: _Slot
@@ -216,8 +196,7 @@ class _Waiting(Generic[T]):
         queue = self._queues[slot]
         if not queue:
             self._fill(queue)
-        if not queue:
-            queue = max(self._queues.values(), key=len)  # nothing new: help who has most
+        queue = queue or max(self._queues.values(), key=len)  # nothing new: help who has most
         return queue.popleft() if queue else None
 
     def again(self, slot: _Slot, task: T, attempt: int) -> None:
@@ -279,7 +258,8 @@ class _Slot:
                 1, initializer=_start_worker, initargs=(self._memory_mb,), env=ONE_THREAD
             )
             self.begun_s = time.monotonic() + _START_S
-            self._executor.submit(_import, run).add_done_callback(self._begin)
+            ready = self._executor.submit(bool, run)  # to be sent `run`, it has to import it
+            ready.add_done_callback(self._begin)
         else:
             self.begun_s = time.monotonic()
         future: Future[Any] = self._executor.submit(_answer, run, task)
@@ -328,24 +308,15 @@ def _read(task: T, future: Future[Any]) -> Ended[T, Any]:
         return Ended(task, error=fault)
 
 
-def _import(_: object) -> None:
-    """Nothing; to be sent it, a process has imported what it is to run."""
-
-
 def _start_worker(memory_mb: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills workers
     _end_with_parent()
     if memory_mb is not None:
-        size = memory_mb * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20,) * 2)
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent does, however that ends.
-
-    Workers wait on a queue that they hold open themselves, so a parent that is killed would leave
-    them waiting for ever.
-    """
+    """End this process when its parent is killed: a worker holds its own queue open, and waits."""
     parent = os.getppid()
 
     def watch() -> None:
@@ -359,8 +330,7 @@ def _end_with_parent() -> None:
 def results(tasks: Iterable[T], run: Callable[[T], R], workers: int = 0) -> Iterator[R]:
     """Results in the order of the tasks, for work that is all or nothing; `workers` as above.
 
-    Raises:
-        WorkerError: a process died; what a task raises is raised as it is.
+    Raises WorkerError where a process died, and what a task raises as it is.
     """
     early: dict[int, R] = {}
     due = 0

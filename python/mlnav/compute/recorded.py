@@ -33,19 +33,17 @@ def run_recorded(
         workers: processes; 0: in this process.
         progress: called with the number of tasks that are done, and the record that came last.
 
-    Raises:
-        RecordError: `records` is damaged.
-        WorkerError: a task's process died; what a task raises is raised as it is.
+    Raises RecordError where `records` is damaged, WorkerError where a task's process died, and what
+    a task raises as it is.
     """
     known = {key_of(r): r for r in read_jsonl(records)} if records.exists() else {}
     missing = [task for key, task in tasks.items() if key not in known]
-    done = len(tasks) - len(missing)
-    progress(done, None)
+    before = len(tasks) - len(missing)
+    progress(before, None)
     with JsonlWriter(records, append=True) as writer:
-        for ended in run_tasks(missing, run, workers):
+        for done, ended in enumerate(run_tasks(missing, run, workers), start=before + 1):
             record = ended.result()
             writer.write(record)
             known[key_of(record)] = record
-            done += 1
             progress(done, record)
     return [known[key] for key in tasks]

@@ -39,20 +39,14 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Strict JSON text (no NaN) of anything `plain` can convert.
-
-    In ASCII, for any standard output and for file names that are not UTF-8.
-    """
+    """Strict JSON (no NaN) in ASCII, for any standard output, of what `plain` can convert."""
     return json.dumps(plain(value), allow_nan=False, indent=indent)
 
 
 class JsonlWriter:
-    """Appends records to a file, one JSON object a line.
+    """Appends records to a file, one JSON object a line; folders are made.
 
-    Args:
-        path: of the file; folders are made.
-        append: go on after the records that are there (a torn last line is cut off); otherwise the
-            file starts empty.
+    With `append` it goes on after the records that are there; otherwise the file starts empty.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, append: bool = False) -> None:
@@ -63,12 +57,7 @@ class JsonlWriter:
         self._file = open(self.path, "ab" if append else "wb", buffering=0)  # noqa: SIM115
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Add one record, handed to the system when this returns.
-
-        Raises:
-            OSError: it cannot be written, as on a full disk; the error has the path, and the file
-                ends with the record before.
-        """
+        """Hand one record to the system; after an OSError the file ends with the one before."""
         line = (to_json(record) + "\n").encode()
         end = os.fstat(self._file.fileno()).st_size
         written = 0
@@ -93,11 +82,7 @@ class JsonlWriter:
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Records of a file in order; a last line without its newline is left out.
-
-    Raises:
-        RecordError: a whole line is not a JSON object.
-    """
+    """Records of a file in order, less a torn last line; RecordError for what is no JSON object."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
@@ -126,12 +111,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file atomically; folders are made.
 
-    Yields:
-        A path beside it, with its suffix, to write to. It is renamed to the file at the end, or
-        removed on any fault.
-
-    Raises:
-        OSError: the file cannot be written; the error has `path` instead of the temporary one.
+    Yields a path beside it, with its suffix, to write to: renamed to the file at the end, or
+    removed on any fault. An OSError names `path` instead of the temporary one.
     """
     file = Path(path)
     temporary = file.with_name(f".{uuid.uuid4().hex}{file.suffix}")
@@ -154,6 +135,4 @@ def _with_path(fault: OSError, path: Path) -> OSError:
 
 def _cut_torn_line(path: Path) -> None:
     with open(path, "r+b") as file:
-        content = file.read()
-        if content and not content.endswith(b"\n"):
-            file.truncate(content.rfind(b"\n") + 1)
+        file.truncate(file.read().rfind(b"\n") + 1)

@@ -12,9 +12,6 @@ from typing import Any, get_args
 import yaml
 from pydantic import ValidationError
 
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+)")
-_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
-
 
 class StrictLoader(yaml.SafeLoader):
     """YAML without silent surprises."""
@@ -32,54 +29,38 @@ class StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _whole(loader: StrictLoader, node: yaml.ScalarNode) -> int:
-    value = yaml.SafeLoader.construct_yaml_int(loader, node)
-    if not _INT.fullmatch(node.value):
-        raise _ambiguous(node, value, "write it in decimal digits alone")
-    return value
+def _plain_only(kind: str, pattern: str, instead: str) -> None:
+    """Refuse a kind of scalar unless it is written as `pattern`."""
+    construct = yaml.SafeLoader.yaml_constructors[f"tag:yaml.org,2002:{kind}"]
+
+    def constructor(loader: StrictLoader, node: yaml.ScalarNode) -> object:
+        value = construct(loader, node)
+        if re.fullmatch(pattern, node.value):
+            return value
+        read = str(value).lower() if isinstance(value, bool) else str(value)
+        raise yaml.constructor.ConstructorError(
+            None, None, f"{node.value} would be read as {read}: {instead}", node.start_mark
+        )
+
+    StrictLoader.add_constructor(f"tag:yaml.org,2002:{kind}", constructor)
 
 
-def _real(loader: StrictLoader, node: yaml.ScalarNode) -> float:
-    value = yaml.SafeLoader.construct_yaml_float(loader, node)
-    if ":" in node.value or "_" in node.value:
-        raise _ambiguous(node, value, "write it as a decimal number")
-    return value
-
-
-def _truth(loader: StrictLoader, node: yaml.ScalarNode) -> bool:
-    value = yaml.SafeLoader.construct_yaml_bool(loader, node)
-    if not _BOOL.fullmatch(node.value):
-        raise _ambiguous(node, value, "write true or false, or put a name in quotes")
-    return value
-
-
-def _ambiguous(node: yaml.ScalarNode, value: object, instead: str) -> yaml.YAMLError:
-    read = str(value).lower() if isinstance(value, bool) else str(value)
-    return yaml.constructor.ConstructorError(
-        None, None, f"{node.value} would be read as {read}: {instead}", node.start_mark
-    )
-
-
-StrictLoader.add_constructor("tag:yaml.org,2002:int", _whole)
-StrictLoader.add_constructor("tag:yaml.org,2002:float", _real)
-StrictLoader.add_constructor("tag:yaml.org,2002:bool", _truth)
+_plain_only("int", r"[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+)", "write it in decimal digits alone")
+_plain_only("float", r"[^:_]*", "write it as a decimal number")
+_plain_only(
+    "bool", "true|True|TRUE|false|False|FALSE", "write true or false, or put a name in quotes"
+)
 
 
 def read_yaml(text: str) -> Any:
-    """What YAML text holds.
-
-    Raises:
-        yaml.YAMLError: not YAML, a key given twice, or a value that YAML 1.1 misreads.
-    """
+    """What YAML text holds; YAMLError also for a key given twice or what YAML 1.1 misreads."""
     return yaml.load(text, Loader=StrictLoader)
 
 
 def flag_for_number(types: Mapping[str, Any], data: Mapping[Any, Any]) -> str | None:
     """The first key with true or false, alone or in a list, for a number (pydantic: 1 or 0)."""
-    for key, value in data.items():
-        if _holds_flag(value) and not _takes_flag(types[key]):
-            return str(key)
-    return None
+    wrong = (k for k, v in data.items() if _holds_flag(v) and not _takes_flag(types[k]))
+    return next(map(str, wrong), None)
 
 
 def validation_faults(fault: ValidationError) -> str:

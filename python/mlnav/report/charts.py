@@ -25,26 +25,22 @@ _STAGES = {"sense": "#c9bfb8", "drive": "#e4deda", "heuristic": "#4d3f8f", "plan
 _RATIO_SCALE = "BrBG"
 """Around 1, for the colour-blind as well: brown where more are needed, green where fewer."""
 
+_LEGEND = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 13}}
+
 _HOLLOW = "Hollow: no interval, of fewer than 5 pairs or of pairs that are all alike."
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, ready for a page that holds plotly.
-
-    Attributes:
-        name: of its element.
-        title: above it.
-        says: what it shows, also for those who cannot see it.
-        height: of its element [pixels].
-        figure: data, layout and configuration, as JSON that may stand in a script.
-    """
+    """A chart, ready for a page that holds plotly; its height in pixels."""
 
     name: str
     title: str
     says: str
+    """What it shows, also for those who cannot see it."""
     height: int
     figure: str
+    """Data, layout and configuration, as JSON that may stand in a script."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +82,12 @@ def _chart(
         "autosize": True,
         "dragmode": False,  # a finger that scrolls the page must not zoom
         "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 13}},
+        "legend": _LEGEND,
+        "showlegend": True,
         "template": {"layout": {}},  # plotly's own is 7 kB a chart
     }
-    config = {
-        "responsive": True,
-        "displaylogo": False,
-        "modeBarButtonsToRemove": ["select2d", "lasso2d"],
-    }
+    useless = ["select2d", "lasso2d"]
+    config = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": useless}
     figure = json.loads(to_json({"data": traces, "layout": base | layout}, validate=True))
     text = json.dumps(figure | {"config": config}, separators=(",", ":"))
     return Chart(f"chart-{name}", title, says, height, text.replace("<", "\\u003c"))
@@ -102,72 +96,55 @@ def _chart(
 def _axis(title: str, **more: Any) -> dict[str, Any]:
     return {
         "title": {"text": title, "font": {"size": 13, "color": SOFT_INK}, "standoff": 8},
-        "automargin": True,
-        "gridcolor": GRID,
-        "linecolor": SOFT_INK,
-        "zeroline": False,
-        "ticks": "outside",
-        "tickcolor": GRID,
-        **more,
-    }
+        "gridcolor": GRID, "linecolor": SOFT_INK, "tickcolor": GRID, "ticks": "outside",
+        "automargin": True, "zeroline": False, **more,
+    }  # fmt: skip
+
+
+def _error(below: list[float], above: list[float], look: Look) -> dict[str, Any]:
+    return {
+        "type": "data", "symmetric": False, "array": above, "arrayminus": below,
+        "color": look.colour, "width": 0,
+    }  # fmt: skip
 
 
 def _upright(x: float) -> dict[str, Any]:
-    """A line over the whole height of a chart."""
     line = {"color": SOFT_INK, "width": 1.5}
     return {"type": "line", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line}
 
 
 # --------------------------------------------------------------------------- by ground, a dot each
 
-FigureOf = Callable[[int, str], tuple[Estimate | Rate | None, str]]
+FigureOf = Callable[[int, str], tuple[Estimate | Rate, str]]
 """A contender's figure in a row, and its text."""
 
 
 def _forest(
-    name: str,
-    title: str,
-    says: str,
-    rows: Sequence[str],
-    style: Mapping[str, Look],
-    figure_of: FigureOf,
-    axis: dict[str, Any],
-    mark: float | None,
-    scale: float = 1.0,
-) -> Chart:
+    name: str, title: str, says: str, rows: Sequence[str], style: Mapping[str, Look],
+    figure_of: FigureOf, axis: dict[str, Any], mark: float | None, scale: float = 1.0,
+) -> Chart:  # fmt: skip
     """A dot with its interval for each contender, in a group for each row; the first row is all."""
     step = len(style) + 1.0
     traces = []
     for k, (contender, look) in enumerate(style.items()):
-        points: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
-        below, above = [], []
+        points: list[tuple[Any, ...]] = []
         for i, row in enumerate(rows):
             figure, text = figure_of(i, contender)
-            if figure is None or figure.value is None:
-                continue
-            low, high = figure.interval or (figure.value, figure.value)
-            points["x"].append(scale * figure.value)
-            points["y"].append(-(i * step + k))
-            below.append(scale * (figure.value - low))
-            above.append(scale * (high - figure.value))
-            points["text"].append(f"{escape(row)}, {escape(contender)}<br>{text}")
-        known = map(any, zip(below, above, strict=True))
+            if (value := figure.value) is not None:
+                low, high = figure.interval or (value, value)
+                symbol = look.symbol if low < value or value < high else f"{look.symbol}-open"
+                points.append((
+                    scale * value, -(i * step + k), scale * (value - low), scale * (high - value),
+                    f"{escape(row)}, {escape(contender)}<br>{text}", symbol,
+                ))  # fmt: skip
+        x, y, below, above, texts, symbols = ([p[i] for p in points] for i in range(6))
         traces.append({
-            "type": "scatter",
-            "mode": "markers",
-            "name": escape(contender),
-            **points,
-            "hovertemplate": "%{text}<extra></extra>",
-            "marker": {
-                "color": look.colour, "size": 9,
-                "symbol": [look.symbol if k else f"{look.symbol}-open" for k in known],
-            },
-            "error_x": {
-                "type": "data", "symmetric": False, "array": above,
-                "arrayminus": below, "color": look.colour, "thickness": 2, "width": 0,
-            },
+            "type": "scatter", "mode": "markers", "name": escape(contender), "x": x, "y": y,
+            "text": texts, "hovertemplate": "%{text}<extra></extra>",
+            "marker": {"color": look.colour, "size": 9, "symbol": symbols},
+            "error_x": _error(below, above, look) | {"thickness": 2},
         })  # fmt: skip
-    lines = max((len(folded(row, 28)) for row in rows), default=1)
+    lines = max(len(folded(row, 28)) for row in rows)
     middles = [-(i * step + 0.5 * (len(style) - 1)) for i in range(len(rows))]
     edges = [-(i * step - 1.0) for i in range(1, len(rows))]
     shapes = [
@@ -187,7 +164,6 @@ def _forest(
             "showgrid": False, "zeroline": False,
         },
         shapes=shapes,
-        showlegend=True,
     )  # fmt: skip
 
 
@@ -197,7 +173,7 @@ def _blocks(analysis: Analysis) -> list[Block]:
 
 
 def _rows(blocks: Sequence[Block]) -> list[str]:
-    return ["all terrains" if block.label is None else block.label for block in blocks]
+    return ["all terrains" if b.label is None else b.label for b in blocks]
 
 
 def _lines(label: str) -> str:
@@ -224,48 +200,28 @@ def rate_chart(analysis: Analysis, m: Metric) -> Chart:
     )  # fmt: skip
 
 
-def _of_pairs(blocks: Sequence[Block], metric: str, digits: int, sign: bool = False) -> FigureOf:
-    """A comparison with the first, and on how many pairs where both arrive."""
-
-    def figure_of(i: int, name: str) -> tuple[Estimate, str]:
-        against = blocks[i].against[name]
-        estimate = against.metrics[metric].estimate
-        return estimate, f"{cell(estimate, digits, 1.0, sign)}, {against.both} pairs"
-
-    return figure_of
-
-
-def ratio_chart(analysis: Analysis) -> Chart:
-    """Reduction of evaluations by terrain, against the first."""
-    blocks = _blocks(analysis)
-    ratios = [a.metrics["evaluations"].estimate for b in blocks for a in b.against.values()]
-    return _forest(
-        "ratio", "How many times fewer ACE evaluations",
-        f"ACE evaluations a cycle of {analysis.first} over those of each contender, on pairs where"
-        " both reach the goal, with 95 % bootstrap intervals: beyond the line at 1 the contender"
-        f" needs fewer. {_HOLLOW}",
-        _rows(blocks), _others(analysis), _of_pairs(blocks, "evaluations", 2),
-        _ratio_axis(f"times fewer than {escape(analysis.first)} (log scale)", ratios),
-        1.0,
-    )  # fmt: skip
-
-
-def detour_chart(analysis: Analysis) -> Chart:
-    """What it costs in way, against the first."""
-    blocks = _blocks(analysis)
-    return _forest(
-        "detour", "What it costs in way",
-        "Path inefficiency of each contender less that of"
-        f" {analysis.first}, on pairs where both reach the goal, with 95 % bootstrap intervals:"
-        f" beyond the line at 0 the contender drives further. {_HOLLOW}",
-        _rows(blocks), _others(analysis), _of_pairs(blocks, "inefficiency", 3, True),
-        {"title": f"inefficiency, less that of {escape(analysis.first)}"},
-        0.0,
-    )  # fmt: skip
-
-
-def _others(analysis: Analysis) -> dict[str, Look]:
-    return {name: look for name, look in looks(analysis).items() if name != analysis.first}
+def versus_charts(analysis: Analysis) -> list[Chart]:
+    """By terrain, against the first: how many times fewer evaluations, and what it costs in way."""
+    blocks, first = _blocks(analysis), analysis.first
+    style = {name: look for name, look in looks(analysis).items() if name != first}
+    return [
+        _forest(
+            "ratio", "How many times fewer ACE evaluations",
+            f"ACE evaluations a cycle of {first} over those of each contender, on pairs where"
+            " both reach the goal, with 95 % bootstrap intervals: beyond the line at 1 the"
+            f" contender needs fewer. {_HOLLOW}",
+            _rows(blocks), style, _versus(blocks, "evaluations", 2, pairs=True),
+            _ratio_axis(f"times fewer than {escape(first)} (log scale)", blocks), 1.0,
+        ),
+        _forest(
+            "detour", "What it costs in way",
+            f"Path inefficiency of each contender less that of {first}, on pairs where both reach"
+            " the goal, with 95 % bootstrap intervals: beyond the line at 0 the contender drives"
+            f" further. {_HOLLOW}",
+            _rows(blocks), style, _versus(blocks, "inefficiency", 3, pairs=True, sign=True),
+            {"title": f"inefficiency, less that of {escape(first)}"}, 0.0,
+        ),
+    ]  # fmt: skip
 
 
 def change_charts(comparison: Comparison) -> dict[str, Chart]:
@@ -273,54 +229,57 @@ def change_charts(comparison: Comparison) -> dict[str, Chart]:
     now = [b for _, b in comparison.blocks][::-1]  # all together first
     style = {n: look for n, look in looks(comparison.before).items() if n in comparison.contenders}
 
-    def shown(name: str, digits: int, sign: bool = False) -> FigureOf:
-        def figure_of(i: int, contender: str) -> tuple[Estimate, str]:
-            estimate = now[i].against[contender].metrics[name].estimate
-            return estimate, f"{cell(estimate, digits, 1.0, sign)}, {estimate.n} trials"
-
-        return figure_of
-
-    def any_of(name: str) -> bool:
+    def known(name: str) -> bool:
         return any(c.metrics[name].estimate.value is not None for c in comparison.changes.values())
 
-    charts = []
-    for name in ("unsafe", "success"):
-        if any_of(name):
-            title = metric(name).title
-            charts.append(_forest(
-                f"change-{name}", f"{title.capitalize()}, after less before",
-                "Difference of rates in percentage points, with 95 % Newcombe intervals.",
-                _rows(now), style, shown(name, 2, True),
-                {"title": f"{title}, after less before (%)"}, 0.0, scale=100.0,
-            ))  # fmt: skip
-    if any_of("evaluations"):
-        ratios = [c.metrics["evaluations"].estimate for b in now for c in b.against.values()]
+    charts = [
+        _forest(
+            f"change-{name}", f"{title.capitalize()}, after less before",
+            "Difference of rates in percentage points, with 95 % Newcombe intervals.",
+            _rows(now), style, _versus(now, name, 2, sign=True),
+            {"title": f"{title}, after less before (%)"}, 0.0, scale=100.0,
+        )
+        for name, title in ((n, metric(n).title) for n in ("unsafe", "success") if known(n))
+    ]  # fmt: skip
+    if known("evaluations"):
         charts.append(_forest(
             "change-ratio", "ACE evaluations, before over after",
             "ACE evaluations a cycle before over after, with 95 % bootstrap intervals: beyond the"
             f" line at 1, fewer are needed after. {_HOLLOW}",
-            _rows(now), style, shown("evaluations", 2),
-            _ratio_axis("times fewer than before (log scale)", ratios), 1.0,
+            _rows(now), style, _versus(now, "evaluations", 2),
+            _ratio_axis("times fewer than before (log scale)", now), 1.0,
         ))  # fmt: skip
     return {chart.name: chart for chart in charts}
 
 
-def _ratio_axis(title: str, ratios: Sequence[Estimate]) -> dict[str, Any]:
+def _versus(
+    blocks: Sequence[Block], name: str, digits: int, *, pairs: bool = False, sign: bool = False
+) -> FigureOf:
+    """Of a metric against the first contender, or the campaign before; over pairs or trials."""
+
+    def figure_of(i: int, contender: str) -> tuple[Estimate, str]:
+        against = blocks[i].against[contender]
+        estimate = against.metrics[name].estimate
+        n = f"{against.both} pairs" if pairs else f"{estimate.n} trials"
+        return estimate, f"{cell(estimate, digits, 1.0, sign)}, {n}"
+
+    return figure_of
+
+
+def _ratio_axis(title: str, blocks: Sequence[Block]) -> dict[str, Any]:
+    ratios = [a.metrics["evaluations"].estimate for b in blocks for a in b.against.values()]
     values = [v for r in ratios for v in (r.value, *(r.interval or ())) if v is not None and v > 0]
-    ticks = _ticks(min([0.9, *values]), max([2.0, *values]))
-    return {"title": title, "type": "log", "tickvals": ticks, "ticktext": _tick_texts(ticks)}
+    return {"title": title, **_log_ticks(min([0.9, *values]), max([2.0, *values]))}
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def _log_ticks(low: float, high: float) -> dict[str, Any]:
     """Round numbers for a log scale, few enough for a phone."""
     steps: tuple[float, ...] = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
     if high / low > 8:
         steps = (1, 2, 5) if high / low < 80 else (1, 3)
-    return [s * 10.0**k for k in range(-4, 8) for s in steps if low / 2 <= s * 10.0**k <= 2 * high]
-
-
-def _tick_texts(ticks: Sequence[float]) -> list[str]:
-    return [f"{t:,.10g}" for t in ticks]
+    ticks = [s * 10.0**k for k in range(-4, 8) for s in steps]
+    ticks = [t for t in ticks if low / 2 <= t <= 2 * high]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{t:,.10g}" for t in ticks]}
 
 
 # --------------------------------------------------------------------------------- distributions
@@ -346,12 +305,10 @@ def effort_chart(analysis: Analysis) -> Chart:
                                  "<extra></extra>",
             })  # fmt: skip
     marks = sorted({e.overthink_evaluations for e in analysis.entrants})
-    ticks = _ticks(2.0, most)
     buttons = [
-        {"label": _lines(row), "method": "restyle",
-         "args": [{"visible": [s == i for s in shown]}]}
+        {"label": _lines(row), "method": "restyle", "args": [{"visible": [s == i for s in shown]}]}
         for i, row in enumerate(_rows(blocks))
-    ]  # fmt: skip
+    ]
     menus = [{
         "buttons": buttons, "x": 1, "xanchor": "right", "y": 0.03, "yanchor": "bottom",
         "bgcolor": PAPER, "bordercolor": SOFT_INK, "direction": "up", "showactive": True,
@@ -362,17 +319,15 @@ def effort_chart(analysis: Analysis) -> Chart:
         f" upright line is the threshold of overthinking, {', '.join(map(str, marks))} evaluations."
         " Further up and to the left is better.",
         traces, 420,
-        xaxis=_axis("ACE evaluations (log scale)", type="log", tickangle=0,
-                    tickvals=ticks, ticktext=_tick_texts(ticks)),
+        xaxis=_axis("ACE evaluations (log scale)", tickangle=0, **_log_ticks(2.0, most)),
         yaxis=_axis("share of cycles (%)", range=[0, 101]),
-        shapes=list(map(_upright, marks)),
+        shapes=[_upright(m) for m in marks],
         annotations=[
             {"x": log10(m), "y": 0.02, "yref": "paper", "text": f"{m}", "showarrow": False,
              "xanchor": "left", "yanchor": "bottom", "xshift": 3, "font": {"color": SOFT_INK}}
             for m in marks
         ],
         updatemenus=menus if len(blocks) > 1 else [],
-        showlegend=True,
     )  # fmt: skip
 
 
@@ -431,14 +386,9 @@ def maps_of(analysis: Analysis) -> list[Chart]:
 
 
 def _map(
-    name: str,
-    title: str,
-    says: str,
-    analysis: Analysis,
-    contender: str,
-    figure_of: Callable[[Block, str], tuple[float | None, str]],
-    scale: dict[str, Any],
-) -> Chart:
+    name: str, title: str, says: str, analysis: Analysis, contender: str,
+    figure_of: Callable[[Block, str], tuple[float | None, str]], scale: dict[str, Any],
+) -> Chart:  # fmt: skip
     cells = _cells(analysis)
     slopes = sorted({slope for slope, _ in cells})
     covers = sorted({cover for _, cover in cells})
@@ -479,16 +429,14 @@ def reliability_chart(analysis: Analysis) -> Chart:
         dots = [b for b in reliability.bins if b.predicted is not None and b.refused.interval]
         values = [b.refused.value or 0.0 for b in dots]
         intervals = [b.refused.interval or (0.0, 0.0) for b in dots]
+        below = [v - low for v, (low, _) in zip(values, intervals, strict=True)]
+        above = [high - v for v, (_, high) in zip(values, intervals, strict=True)]
         share = [b.refused.trials / reliability.poses for b in dots]
         look = style[name]
         traces.append({
             "type": "scatter", "mode": "lines+markers", "name": escape(name),
             "x": [b.predicted for b in dots], "y": values,
-            "error_y": {
-                "type": "data", "symmetric": False, "width": 0, "color": look.colour,
-                "array": [high - v for v, (_, high) in zip(values, intervals, strict=True)],
-                "arrayminus": [v - low for v, (low, _) in zip(values, intervals, strict=True)],
-            },
+            "error_y": _error(below, above, look),
             "marker": {"color": look.colour, "symbol": look.symbol, "size": 8},
             "line": {"color": look.colour, "dash": look.dash, "width": 1.5},
             "text": [f"{100 * s:.1f} % of {reliability.poses:,} poses" for s in share],
@@ -512,7 +460,6 @@ def reliability_chart(analysis: Analysis) -> Chart:
         yaxis=_axis("refused by ACE", range=[-0.03, 1.03], domain=[0.3, 1]),
         yaxis2=_axis("poses (%)", domain=[0, 0.2]),
         barmode="group", bargap=0.2,
-        showlegend=True,
     )  # fmt: skip
 
 
@@ -538,8 +485,7 @@ def time_chart(analysis: Analysis) -> Chart:
         barmode="stack",
         xaxis=_axis("wall time of a cycle (ms)"),
         yaxis={"automargin": True, "autorange": "reversed"},
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+        legend=_LEGEND | {"traceorder": "normal"},
     )  # fmt: skip
 
 
@@ -550,7 +496,7 @@ def charts_of(analysis: Analysis) -> dict[str, Chart]:
     if analysis.trials:
         made += [rate_chart(analysis, metric(name)) for name in ("unsafe", "success")]
     if any(a.metrics["evaluations"].estimate.value for a in overall.against.values()):
-        made += [ratio_chart(analysis), detour_chart(analysis)]
+        made += versus_charts(analysis)
     if any(f.number("cycles") for f in overall.figures.values()):
         made += [effort_chart(analysis), time_chart(analysis)]
     if analysis.reliability:

@@ -22,14 +22,7 @@ _TITLE_CHARACTER_IN, _TEXT_CHARACTER_IN, _LABEL_CHARACTER_IN = 0.125, 0.075, 0.0
 
 
 def compare_figure(analysis: Analysis, slots_of_runs: Slots) -> Figure:
-    """Unsafe runs, success, evaluations, ratios, inefficiency and wall time.
-
-    A column for each terrain, a slot in it for each contender.
-
-    Args:
-        analysis: of the campaign.
-        slots_of_runs: its runs by terrain and contender.
-    """
+    """Unsafe runs, success, evaluations, ratios, inefficiency and wall time, by terrain."""
     entrants = analysis.entrants
     names = [e.name for e in entrants]
     slots = len(analysis.terrains) * (len(names) + 1)
@@ -58,27 +51,15 @@ def compare_figure(analysis: Analysis, slots_of_runs: Slots) -> Figure:
     style.headline(figure, "\n".join(folded), [note], 0.75 / width)
     figure.legend(
         handles=[Patch(color=colour, label=name) for name, colour in panels.colours.items()],
-        loc="upper left",
-        bbox_to_anchor=(0.66 / width, 1.0 - (0.76 + title_in) / height),
-        ncols=min(columns, len(names)),
-        fontsize=9,
-        frameon=False,
-        labelcolor=style.INK,
-        handlelength=1.2,
-        columnspacing=1.6,
-    )
+        loc="upper left", bbox_to_anchor=(0.66 / width, 1.0 - (0.76 + title_in) / height),
+        ncols=min(columns, len(names)), fontsize=9, frameon=False, labelcolor=style.INK,
+        handlelength=1.2, columnspacing=1.6,
+    )  # fmt: skip
     return figure
 
 
 class _Panels:
-    """Panels above each other: along x a group for each terrain, a slot in it for each contender.
-
-    Slots are 1 wide.
-
-    Attributes:
-        colours: of the contenders, by name.
-        label_lines: that the names of terrains take.
-    """
+    """Panels above each other: along x a group a terrain, in it a slot, 1 wide, a contender."""
 
     def __init__(self, analysis: Analysis, slots_of_runs: Slots, width_in: float) -> None:
         entrants = analysis.entrants

@@ -10,9 +10,9 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,7 @@ class MissingLibraryError(CampaignError):
 
 
 def analysis_of(store: Store) -> Analysis:
-    """A campaign in numbers.
-
-    Raises:
-        CampaignError: its definition was changed since its trials ran.
-    """
+    """A campaign in numbers; CampaignError where its definition was changed after trials ran."""
     store.require_own()
     counts = load_instructions()
     return analyse(store.trials(), store.cycles(), store.definition, store.damaged, counts)
@@ -61,7 +57,7 @@ def write_report(
 
     `report.html` is one file that needs nothing else; `report.md` has its figures in text;
     `report.json` all of them; `summary.csv` a line a terrain and contender; `trials.csv` a line a
-    trial. Cycles stay in the campaign's Parquet files.
+    trial. CampaignError: no campaign, a folder that cannot be written, no jinja2 or plotly.
 
     Args:
         folder: of the campaign.
@@ -70,10 +66,6 @@ def write_report(
 
     Returns:
         Paths by name of file.
-
-    Raises:
-        CampaignError: there is no campaign, the folder cannot be written, or jinja2 or plotly is
-            missing.
     """
     environment = _environment()
     store = Store(folder)
@@ -84,7 +76,9 @@ def write_report(
         {
             **{name: environment.get_template(f"{name}.j2").render(page) for name in FILES[:2]},
             "report.json": analysis.as_dict(),
-            "summary.csv": _csv(_summary(analysis)),
+            "summary.csv": _csv(
+                _line(b, name) for b in (*analysis.terrains, analysis.overall) for name in b.figures
+            ),
             "trials.csv": _csv(map(_flat, trials.to_pylist()), trials.column_names),
         },
     )
@@ -97,17 +91,8 @@ def compare_reports(
 
     Trials that have terrain, number, seeds and dispersions in common are compared pair by pair;
     where there are none, the campaigns are compared as different samples, and the page says so.
-
-    Args:
-        before: folder of a campaign.
-        after: of another.
-        out: folder to write to, replacing an earlier comparison.
-
-    Returns:
-        Paths by name of file.
-
-    Raises:
-        CampaignError: as `write_report`.
+    Replaces an earlier comparison in `out`; returns paths by name of file. CampaignError as
+    `write_report`.
     """
     environment = _environment()
     stores = Store(before), Store(after)
@@ -126,9 +111,8 @@ def compare_reports(
         "changes": tables.changes(comparison),
         "sides": tables.sides(comparison),
     }
-    pages = COMPARED_FILES[:2]
-    texts = {name: environment.get_template(f"{name}.j2").render(page) for name in pages}
-    return _write(Path(out), {**texts, "compare.json": comparison.as_dict()})
+    texts = {n: environment.get_template(f"{n}.j2").render(page) for n in COMPARED_FILES[:2]}
+    return _write(Path(out), texts | {"compare.json": comparison.as_dict()})
 
 
 def _write(target: Path, contents: Mapping[str, Any]) -> dict[str, Path]:
@@ -146,7 +130,8 @@ def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
     drawn = stills(store.folder, analysis.failures, pictures) if pictures else []
     bounded = drive_in_bounds(store) if pictures else None
     folder = shlex.quote(os.fspath(store.folder))
-    endings = {e for f in analysis.overall.figures.values() for e in f.counts("outcomes")}
+    figures = analysis.overall.figures.values()
+    outcomes = sorted({name for f in figures for name in f.counts("outcomes")})
     return {
         "a": analysis,
         "t": {
@@ -164,7 +149,7 @@ def _page(analysis: Analysis, store: Store, pictures: int) -> dict[str, Any]:
         "charts": charts,
         "maps": maps_of(analysis),
         "plotly": plotly_script() if charts else "",
-        "meanings": {e: OUTCOMES.get(e, "") for e in sorted(endings)},
+        "meanings": {e: OUTCOMES.get(e, "") for e in outcomes},
         "stills": [(s, None if s.jpeg is None else _data_uri(s.jpeg)) for s in drawn],
         "pictured": {s.failure.key for s in drawn},
         "bounded": bounded and (bounded[0], _data_uri(bounded[1])),
@@ -182,18 +167,11 @@ def _data_uri(jpeg: bytes) -> str:
 
 def markdown_cell(value: object) -> str:
     """Text that cannot break a table or turn into a tag."""
-    text = " ".join(str(value).split())
-    for mark in ("\\", "|", "`"):
-        text = text.replace(mark, "\\" + mark)
-    return text.replace("<", "&lt;")
+    return re.sub(r"([\\|`])", r"\\\1", " ".join(str(value).split())).replace("<", "&lt;")
 
 
 def _environment() -> Any:
-    """Templates of the package.
-
-    Raises:
-        MissingLibraryError: jinja2 or plotly is missing.
-    """
+    """Templates of the package; MissingLibraryError without jinja2 or plotly."""
     try:
         import jinja2
         import plotly  # noqa: F401
@@ -201,19 +179,14 @@ def _environment() -> Any:
         raise MissingLibraryError(
             f"reports need {fault.name}: pip install 'mlnav[report]' (extra `report`)"
         ) from fault
-
-    def source(name: str) -> str:
-        return (files("mlnav.report") / "templates" / name).read_text("utf-8")
-
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(source),
+        loader=jinja2.PackageLoader("mlnav.report"),
         autoescape=lambda name: name is not None and name.endswith(".html.j2"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: Mapping[str, Callable[..., str]] = {"n": number, "words": words, "cell": markdown_cell}
-    environment.filters.update(filters)
+    environment.filters.update(n=number, words=words, cell=markdown_cell)
     return environment
 
 
@@ -234,12 +207,6 @@ def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Lists of a row as JSON."""
     return {k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()}
-
-
-def _summary(analysis: Analysis) -> list[dict[str, Any]]:
-    """A line a terrain and contender, `all` last."""
-    blocks = [*analysis.terrains, analysis.overall]
-    return [_line(b, name) for b in blocks for name in b.figures]
 
 
 def _line(block: Block, name: str) -> dict[str, Any]:

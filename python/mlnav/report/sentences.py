@@ -82,18 +82,19 @@ def change_sentence(comparison: Comparison, name: str) -> str:
     """What changed of a contender, in plain words."""
     x = comparison.changes[name]
     then, now = (b.figures[name] for b in comparison.overall)
-    success, unsafe = ((now.rate(m), then.rate(m)) for m in ("success", "unsafe"))
-    text = f"reaches the goal in {success[0].hits:,} of {success[0].trials:,} trials after,"
-    text += f" {success[1].hits:,} of {success[1].trials:,} before"
-    text += f"; unsafe are {unsafe[0].hits:,} of {unsafe[0].trials:,} trials after,"
-    text += f" {unsafe[1].hits:,} of {unsafe[1].trials:,} before"
+
+    def hits(name: str) -> str:
+        after, before = now.rate(name), then.rate(name)
+        text = f"{after.hits:,} of {after.trials:,} trials after, "
+        return f"{text}{before.hits:,} of {before.trials:,} before"
+
+    text = f"reaches the goal in {hits('success')}; unsafe are {hits('unsafe')}"
     change, ratio = x.metrics["success"], x.metrics["evaluations"].estimate
     if x.pairs is None:
-        difference = change.estimate
-        text += f". Success differs by {number(difference.value, 0, 100.0, True)} percentage points"
-        if difference.interval is not None:
-            low, high = (f"{100.0 * v:z.0f}" for v in difference.interval)
-            text += f" ({low} to {high})"
+        value, interval = change.estimate.value, change.estimate.interval
+        text += f". Success differs by {number(value, 0, 100.0, True)} percentage points"
+        if interval is not None:
+            text += f" ({100.0 * interval[0]:z.0f} to {100.0 * interval[1]:z.0f})"
         return f"{text}. No trial is the same."
     only_after, only_before = change.only_this or 0, change.only_first or 0
     text += f". Of {_count(x.pairs, 'pair')}, {only_after} arrive only after and"
@@ -132,10 +133,8 @@ def _effort(ratio: Estimate, detour: Estimate) -> str:
 def _mapped(estimate: Estimate, to: Callable[[float], float]) -> Estimate:
     """By a function that rises or falls throughout."""
     assert estimate.value is not None
-    interval = estimate.interval
-    if interval is not None:
-        low, high = sorted(map(to, interval))
-        interval = low, high
+    ends = [to(v) for v in estimate.interval or ()]
+    interval = (min(ends), max(ends)) if ends else None
     return Estimate(to(estimate.value), interval, estimate.n)
 
 

@@ -22,31 +22,24 @@ if TYPE_CHECKING:
 
 _DPI = 110
 _QUALITY = 88
+_ALL_S = 180.0
+"""Time for all pictures of failures."""
 
 
 @dataclass(frozen=True)
 class Still:
-    """A failure, and its picture.
-
-    Attributes:
-        failure: which.
-        like_it: failures of this contender that ended the same way, this one among them.
-        jpeg: the picture; None where there is none.
-        note: why there is none, or why it is of another run.
-    """
+    """A failure, and its picture."""
 
     failure: Failure
     like_it: int
+    """Failures of this contender that ended the same way, this one among them."""
     jpeg: bytes | None = None
     note: str | None = None
+    """Why there is no picture, or why it is of another run."""
 
 
 def chosen(failures: Sequence[Failure], most: int) -> list[Still]:
-    """What is worth a picture, not drawn yet.
-
-    One of each ending of each contender, the first by terrain and trial, the most frequent kinds
-    first. Trials that have no run have nothing to show.
-    """
+    """Failures worth a picture: the first of each ending of each contender, most frequent first."""
     shown = [f for f in failures if f.outcome not in NO_RUN]
     counts = Counter((f.contender, f.outcome) for f in shown)
     first = {(f.contender, f.outcome): f for f in reversed(shown)}
@@ -54,21 +47,9 @@ def chosen(failures: Sequence[Failure], most: int) -> list[Still]:
 
 
 def stills(
-    folder: Path,
-    failures: Sequence[Failure],
-    most: int = 6,
-    trial_s: float = 60.0,
-    all_s: float = 180.0,
+    folder: Path, failures: Sequence[Failure], most: int = 6, trial_s: float = 60.0
 ) -> list[Still]:
-    """Pictures of failures, of each kind the first.
-
-    Args:
-        folder: of the campaign.
-        failures: by terrain and trial.
-        most: pictures.
-        trial_s: time that one may take to drive and draw.
-        all_s: time for all.
-    """
+    """Pictures of at most `most` of a campaign's failures, each within `trial_s` [s]."""
     kinds = {still.failure.key: still for still in chosen(failures, most)}
     drawn: dict[str, Still] = {}
     begin = time.monotonic()
@@ -81,14 +62,14 @@ def stills(
         else:
             why = ended.error or ended.loss
             drawn[key] = Still(failure, like_it, note=f"It could not be driven again: {why}.")
-        if time.monotonic() - begin > all_s:
+        if time.monotonic() - begin > _ALL_S:
             break
-    late = f"Not drawn: the {all_s:g} s for pictures were over."
+    late = f"Not drawn: the {_ALL_S:g} s for pictures were over."
     return [drawn.get(key, Still(s.failure, s.like_it, note=late)) for key, s in kinds.items()]
 
 
 def drive_in_bounds(store: Store, trial_s: float = 60.0) -> tuple[Row, bytes] | None:
-    """The last contender's first success, and its settled states against the checker's bounds.
+    """The last contender's first success, its settled states against the checker's bounds.
 
     None where the rover did not see and follow its way exactly, or there is no success in time.
     """

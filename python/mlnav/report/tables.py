@@ -5,7 +5,8 @@ A table is rows of cells; the page, the Markdown and the screen show the same on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlnav.campaign.analysis import PARTS, VERSUS, Against, Analysis, Block, Reliability
@@ -52,19 +53,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: what it shows, headings of the figures, and lines.
-
-    Attributes:
-        caption: what it shows.
-        headings: of the cells.
-        lines: a terrain's follow each other.
-        by_terrain: whether the terrain is a column.
-    """
+    """A table: what it shows, headings of the cells, and lines; a terrain's follow each other."""
 
     caption: str
     headings: Sequence[str]
     lines: Sequence[Line] = field(default_factory=tuple)
     by_terrain: bool = True
+
+    @property
+    def columns(self) -> int:
+        """How many headings there are."""
+        return len(self.headings)
 
     @property
     def groups(self) -> list[tuple[str, list[Line]]]:
@@ -117,7 +116,7 @@ def seconds(value: float | None) -> str:
 
 
 def _headings(metrics: Sequence[Metric]) -> list[str]:
-    """Rates have their counts before them."""
+    """Of metrics: rates have their counts before them."""
     return [h for m in metrics for h in ([m.title] if m.kind is Kind.RATE else []) + [m.heading]]
 
 
@@ -129,6 +128,11 @@ def _of(metrics: Sequence[Metric], figures: Figures) -> list[Cell]:
             found.append(Cell(f"{figure.hits}/{figure.trials}"))
         found.append(cell(figure, m.digits, m.scale))
     return found
+
+
+def _together(caption: str, headings: Sequence[str], cells: Mapping[str, Sequence[Cell]]) -> Table:
+    """A table of all terrains together, a line a contender."""
+    return Table(caption, headings, [Line(None, n, c) for n, c in cells.items()], by_terrain=False)
 
 
 # ------------------------------------------------------------------------------------ tables
@@ -145,11 +149,10 @@ def headline(a: Analysis) -> Table:
             return [Cell("1"), Cell(DASH)] if a.others else []
         return [cell(versus.metrics["evaluations"].estimate, 2), Cell(f"{versus.both}")]
 
-    return Table(
+    return _together(
         "All terrains together. Brackets are 95 % intervals.",
         [*_headings(metrics), *more],
-        [Line(None, n, [*_of(metrics, f), *ratio(n)]) for n, f in a.overall.figures.items()],
-        by_terrain=False,
+        {n: [*_of(metrics, f), *ratio(n)] for n, f in a.overall.figures.items()},
     )
 
 
@@ -158,10 +161,10 @@ def for_screen(a: Analysis) -> list[Table]:
     ended, effort = in_table(ENDINGS), in_table(EFFORT)
 
     def spent(b: Block, name: str) -> list[Cell]:
-        found = [Cell(c.text) for c in _of(effort, b.figures[name])]
         other = b.against.get(name)
         ratio = Cell(DASH) if other is None else cell(other.metrics["evaluations"].estimate, 2)
-        return [*found, *([ratio] if a.others else [])]
+        found = [Cell(c.text) for c in _of(effort, b.figures[name])]
+        return [*found, ratio] if a.others else found
 
     lines = [(b, name) for b in a.blocks for name in b.figures]
     return [
@@ -208,9 +211,8 @@ def _versus_cells(a: Against) -> list[Cell]:
             found += [cell(v.estimate, 2), cell(v.all_cycles, 2)]
         elif m.kind is Kind.RATE:
             alone = DASH if v.only_this is None else f"{v.only_this}, {v.only_first}"
-            found += [
-                cell(v.estimate, m.digits, m.scale, True), Cell(alone), Cell(p_value(v.p_holm)),
-            ]  # fmt: skip
+            difference = cell(v.estimate, m.digits, m.scale, True)
+            found += [difference, Cell(alone), Cell(p_value(v.p_holm))]
         else:
             found.append(cell(v.estimate, m.digits + 1, m.scale, True))
     return found
@@ -229,19 +231,15 @@ def versus(a: Analysis) -> Table:
 def times(a: Analysis) -> Table:
     """Time of a cycle."""
     metrics = in_table(TIME)
-    whole = a.overall
-    return Table(
+    return _together(
         "Mean of a planning cycle. Wall time, inference included, is of the machine that ran the"
         " campaign under its load at the time; flight times are modelled.",
         [*_headings(metrics), *(f"flight (b), {computer(name)}" for name in PER_S)],
-        [
-            Line(None, n, [
-                *_of(metrics, f), *(Cell(seconds(whole.flight_s[n].get(name))) for name in PER_S),
-            ])
-            for n, f in whole.figures.items()
-        ],
-        by_terrain=False,
-    )  # fmt: skip
+        {
+            n: [*_of(metrics, f), *(Cell(seconds(a.overall.flight_s[n].get(c))) for c in PER_S)]
+            for n, f in a.overall.figures.items()
+        },
+    )
 
 
 def computer(name: str) -> str:
@@ -257,30 +255,23 @@ def calibration(a: Analysis) -> Table:
         shares = (Cell(number(v, 1, 100.0)) for v in (r.refused, r.predicted))
         return [Cell(number(r.poses)), Cell(number(r.ece, 3)), *shares]
 
-    return Table(
+    return _together(
         "Expected calibration error: mean distance of predicted risk and share refused, weighted by"
         " poses. Poses of one run are not independent: intervals are somewhat too narrow.",
         ["poses", "calibration error", "refused, %", "predicted, mean, %"],
-        [Line(None, n, line(r)) for n, r in a.reliability.items()],
-        by_terrain=False,
+        {n: line(r) for n, r in a.reliability.items()},
     )
 
 
 def endings(a: Analysis) -> Table:
     """How trials ended, a column an ending, the most frequent first."""
     counts = {n: f.counts("outcomes") for n, f in a.overall.figures.items()}
-    total = {
-        name: sum(c.get(name, 0) for c in counts.values()) for c in counts.values() for name in c
-    }
+    total = sum(map(Counter, counts.values()), Counter[str]())
     names = sorted(total, key=lambda name: (-total[name], name))
-    return Table(
+    return _together(
         "How trials ended, in numbers of trials.",
         list(map(words, names)),
-        [
-            Line(None, n, [Cell(str(c.get(name, DASH))) for name in names])
-            for n, c in counts.items()
-        ],
-        by_terrain=False,
+        {n: [Cell(str(c.get(name, DASH))) for name in names] for n, c in counts.items()},
     )
 
 
@@ -290,38 +281,31 @@ def refusals(a: Analysis) -> Table:
     def line(f: Figures) -> list[Cell]:
         rejects, faults = f.counts("rejects"), f.counts("faults")
         refused = sum(rejects.values())
-        why = [
-            f"{words(name)} {100 * n / refused:.0f} %"
-            for name, n in rejects.items()
-            if n >= 0.005 * refused
-        ]
+        most = {name: n for name, n in rejects.items() if n >= 0.005 * refused}
+        why = (f"{words(name)} {100 * n / refused:.0f} %" for name, n in most.items())
         return [
             Cell(number(refused)), Cell(", ".join(why) or DASH),
             Cell(", ".join(f"{words(name)} {n}" for name, n in faults.items()) or DASH),
         ]  # fmt: skip
 
-    return Table(
+    return _together(
         "Why ACE refused poses: share of the refused poses by constraint, a pose under each of its"
         " own; and faults of the state where a trial ended.",
         ["refused poses", "for", "faults at the end (trials)"],
-        [Line(None, n, line(f)) for n, f in a.overall.figures.items()],
-        by_terrain=False,
+        {n: line(f) for n, f in a.overall.figures.items()},
     )
 
 
 def contenders(a: Analysis) -> Table:
     """What the contenders are made of."""
-    return Table(
+    return _together(
         "What the contenders are made of.",
         [*PARTS, "model digests"],
-        [
-            Line(None, e.name, [
-                *(Cell(e.parts[part]) for part in PARTS), Cell(", ".join(e.models) or DASH),
-            ])
+        {
+            e.name: [*(Cell(e.parts[p]) for p in PARTS), Cell(", ".join(e.models) or DASH)]
             for e in a.entrants
-        ],
-        by_terrain=False,
-    )  # fmt: skip
+        },
+    )
 
 
 def changes(c: Comparison) -> Table:

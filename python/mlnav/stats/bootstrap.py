@@ -43,7 +43,7 @@ def paired_ratio(
     the bootstrap, within each stratum (terrain) where `strata` tells them apart.
     """
     columns = _columns(top, top_cycles, bottom, bottom_cycles)
-    return _estimate(lambda s: (s[..., 0] / s[..., 1]) / (s[..., 2] / s[..., 3]), columns, strata)
+    return _estimate(_ratio, columns, _strata(columns, strata), len(columns))
 
 
 def paired_mean(values: Sequence[float], strata: Sequence[int] | None = None) -> Estimate:
@@ -58,7 +58,9 @@ def pooled_mean(
 
     Cycles of a run are not independent of each other; runs are.
     """
-    return _estimate(lambda s: s[..., 0] / s[..., 1], _columns(totals, counts), strata)
+    columns = _columns(totals, counts)
+    parts = _strata(columns, strata)
+    return _estimate(lambda s: s[..., 0] / s[..., 1], columns, parts, len(columns))
 
 
 def independent_ratio(
@@ -69,16 +71,12 @@ def independent_ratio(
 ) -> Estimate:
     """As `paired_ratio`, of runs that are not paired; `n` is the smaller number of runs."""
     upper, lower = _columns(top, top_cycles), _columns(bottom, bottom_cycles)
-    n = min(len(upper), len(lower))
-    rng = np.random.default_rng(0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        (a, b), (c, d) = upper.sum(axis=0), lower.sum(axis=0)
-        value = float((a / b) / (c / d)) if n else np.nan
-        if not np.isfinite(value):
-            return Estimate(None, None, n)
-        u, v = _drawn_sums(upper, rng), _drawn_sums(lower, rng)
-        drawn = (u[:, 0] / u[:, 1]) / (v[:, 0] / v[:, 1])
-    return Estimate(value, _interval(drawn, n), n)
+    parts = [np.pad(upper, ((0, 0), (0, 2))), np.pad(lower, ((0, 0), (2, 0)))]
+    return _estimate(_ratio, np.vstack(parts), parts, min(len(upper), len(lower)))
+
+
+def _ratio(s: F64) -> F64:
+    return (s[..., 0] / s[..., 1]) / (s[..., 2] / s[..., 3])
 
 
 def _columns(*columns: Sequence[float]) -> F64:
@@ -86,25 +84,22 @@ def _columns(*columns: Sequence[float]) -> F64:
 
 
 def _estimate(
-    statistic: Callable[[F64], F64], columns: F64, strata: Sequence[int] | None
+    statistic: Callable[[F64], F64], columns: F64, parts: Sequence[F64], n: int
 ) -> Estimate:
-    """A statistic of the sums of columns."""
-    n = len(columns)
+    """A statistic of the sums of columns, whose rows are drawn again in each part alone."""
     rng = np.random.default_rng(0)  # the same records give the same interval
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(statistic(columns.sum(axis=0))) if n else np.nan
         if not np.isfinite(value):
             return Estimate(None, None, n)
-        sums = sum(_drawn_sums(mine, rng) for mine in _strata(columns, strata))
+        sums = sum(_drawn_sums(mine, rng) for mine in parts)
         return Estimate(value, _interval(statistic(np.asarray(sums)), n), n)
 
 
 def _strata(columns: F64, strata: Sequence[int] | None) -> list[F64]:
     if strata is None:
         return [columns]
-    _, group, sizes = np.unique(
-        np.asarray(strata, np.intp), return_inverse=True, return_counts=True
-    )
+    _, group, sizes = np.unique(strata, return_inverse=True, return_counts=True)
     small = sizes[group] < SMALL_STRATUM
     parts = [columns[small]] if small.any() else []
     return parts + [columns[group == g] for g in np.flatnonzero(sizes >= SMALL_STRATUM)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mlnav.stats.estimate import Estimate, Interval, as_list, in_words
@@ -35,12 +35,7 @@ class Rate:
 
     def as_dict(self) -> dict[str, Any]:
         """For records: hits, trials, rate and interval."""
-        return {
-            "hits": self.hits,
-            "trials": self.trials,
-            "rate": self.value,
-            "wilson95": as_list(self.interval),
-        }
+        return asdict(self) | {"rate": self.value, "wilson95": as_list(self.interval)}
 
     def text(self, digits: int = 2) -> str:
         """Percent with its interval, for tables."""
@@ -76,39 +71,22 @@ class PerExposure:
 
     def as_dict(self) -> dict[str, Any]:
         """For records: events, exposure, rate and interval."""
-        return {
-            "events": self.events,
-            "exposure": self.exposure,
-            "rate": self.value,
-            "poisson95": as_list(self.interval),
-        }
-
-    def text(self, digits: int = 2) -> str:
-        """Events per unit of exposure with their interval, for tables."""
-        return in_words(self.value, self.interval, digits)
+        return asdict(self) | {"rate": self.value, "poisson95": as_list(self.interval)}
 
 
 def rate_difference(a: Rate, b: Rate, correlation: float = 0.0) -> Estimate:
-    """Difference a - b of two rates, by Newcombe's interval from their Wilson intervals.
-
-    Args:
-        a: a rate.
-        b: another.
-        correlation: of the two; 0 for independent trials.
-    """
+    """Difference a - b of two rates, by Newcombe's interval from their Wilson intervals."""
     n = min(a.trials, b.trials)
     if a.value is None or b.value is None or a.interval is None or b.interval is None:
         return Estimate(None, None, n)
-    below_a, above_a = a.value - a.interval[0], a.interval[1] - a.value
-    below_b, above_b = b.value - b.interval[0], b.interval[1] - b.value
 
     def distance(u: float, v: float) -> float:
         return math.sqrt(max(u * u - 2.0 * correlation * u * v + v * v, 0.0))
 
     value = a.value - b.value
-    return Estimate(
-        value, (value - distance(below_a, above_b), value + distance(above_a, below_b)), n
-    )
+    low = value - distance(a.value - a.interval[0], b.interval[1] - b.value)
+    high = value + distance(a.interval[1] - a.value, b.value - b.interval[0])
+    return Estimate(value, (low, high), n)
 
 
 def paired_rate_difference(a: Sequence[bool], b: Sequence[bool]) -> Estimate:
@@ -116,8 +94,7 @@ def paired_rate_difference(a: Sequence[bool], b: Sequence[bool]) -> Estimate:
 
     Unlike a bootstrap's, its interval has a width where the two never differ.
     """
-    counts = paired_counts(a, b)
-    both, only_a, only_b, neither = (counts[k] for k in ("both", "only_a", "only_b", "neither"))
+    both, only_a, only_b, neither = paired_counts(a, b).values()
     first, second, n = both + only_a, both + only_b, len(a)
     margins = first * (n - first) * second * (n - second)
     excess: float = both * neither - only_a * only_b
@@ -131,8 +108,6 @@ def paired_counts(a: Sequence[bool], b: Sequence[bool]) -> dict[str, int]:
     """Pairs in which both, only one or neither of two contenders has a property."""
     counts = Counter(zip(a, b, strict=True))
     return {
-        "both": counts[True, True],
-        "only_a": counts[True, False],
-        "only_b": counts[False, True],
-        "neither": counts[False, False],
-    }
+        "both": counts[True, True], "only_a": counts[True, False],
+        "only_b": counts[False, True], "neither": counts[False, False],
+    }  # fmt: skip
