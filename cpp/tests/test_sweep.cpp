@@ -585,8 +585,8 @@ TEST(VerifiedSweeps, AndInItsTube) {
 }
 
 TEST(VerifiedSweeps, AndOnGroundThatTheMapHasALittleWrong) {
-  certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like()}, 0.004, 53, 20, 0.5);
-  certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like()}, 0.004, 63, 20, 0.5, true);
+  certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like()}, 0.004, 53, 10, 0.5);
+  certify_and_settle({RoverGeometry{}, SafetyLimits::flight_like()}, 0.004, 63, 10, 0.5, true);
 }
 
 // The error of one cell counts where the rover comes near it, and nowhere else.

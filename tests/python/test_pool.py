@@ -26,7 +26,10 @@ def gone(pid: int) -> bool:
     """Whether a process ends within seconds; one that nobody has waited for yet has ended."""
     status = Path(f"/proc/{pid}/status")
     for _ in range(100):
-        if not status.exists() or "Z (" in status.read_text():
+        try:
+            if "Z (" in status.read_text():
+                return True
+        except (FileNotFoundError, ProcessLookupError):
             return True
         time.sleep(0.1)
     return False
